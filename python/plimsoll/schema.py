@@ -137,22 +137,31 @@ class _HybridTopology(TypedDict):
     rate: Rate
     """Rate of a host's link."""
     packet_rate: Rate
-    """Rate of an uplink to the packet switch."""
+    """Rate of an uplink to the packet network."""
     delay: Span
     """One-way propagation of a host's link."""
 
 
 class HybridTopology(_HybridTopology, total=False):
-    """Racks whose switches have uplinks to a packet switch and to a circuit switch. Tier names: `tor`, `eps`,
-    `ocs`. A circuit leads from one host to another; the table `circuits` says how they are scheduled."""
+    """Racks whose switches have uplinks to a packet network and to a circuit switch. Tier names: `tor`, `eps`,
+    `ocs`; with `packet`, the tiers of that network in place of `eps`. A circuit leads from one host to another;
+    the table `circuits` says how they are scheduled."""
     hosts_per_rack: int
-    """Hosts of a rack, each with an uplink of its own to the circuit switch; 1 by default."""
+    """Hosts of a rack, each with uplinks of its own to the circuit switches; 1 by default."""
     packet_uplinks: int
-    """Uplinks of a rack to the packet switch; default: as many as it has hosts."""
+    """Uplinks of a rack to the packet network; default: as many as it has hosts."""
+    packet: PacketNetwork
+    """The network between the racks' uplinks in place of one packet switch: a table with the `kind` `leaf-spine`,
+    `fat-tree`, `clos` or `file` and the keys of that topology. Its hosts are the uplinks, rack by rack, and have
+    `packet_rate` and `packet_delay`; its other links have the table's own rates and delays."""
+    circuit_uplinks: int
+    """Uplinks of a host to circuit switches, 1 to 16; default 1. Each leads to a switch of its own, `ocs0`, `ocs1`
+    and so on, so that a host has as many circuits at a time, to different hosts or to one. Together with the
+    packet switch's they share the rate of a host's link."""
     circuit_rate: Rate
     """Rate of a circuit; default: `rate`."""
     packet_delay: Span
-    """One-way propagation of an uplink to the packet switch; default: `delay`."""
+    """One-way propagation of an uplink to the packet network; default: `delay`."""
     circuit_delay: Span
     """One-way propagation of an uplink to the circuit switch; default: `delay`."""
 
@@ -164,6 +173,82 @@ class _FileTopology(TypedDict):
 
 
 class FileTopology(_FileTopology, total=False):
+    """Any graph, from a TOML file beside the scenario: `hosts` and `switches` are lists of names, and each
+    `[[link]]` has `from`, `to`, `rate` and `delay`. A host has a NIC for each of its links, and `paths.nics`
+    says which NICs a connection takes. Tier name: `switch`."""
+
+
+class _LeafSpinePacketNetwork(TypedDict):
+    kind: Literal["leaf-spine"]
+    leaves: int
+    """Number of leaf switches."""
+    spines: int
+    """Number of spine switches."""
+    hosts_per_leaf: int
+    """Hosts on each leaf."""
+    rate: Rate
+    """Rate of a host's link."""
+    delay: Span
+    """One-way propagation of a host's link."""
+
+
+class LeafSpinePacketNetwork(_LeafSpinePacketNetwork, total=False):
+    """Leaves with hosts, each connected to every spine. Tier names: `leaf`, `spine`."""
+    nics: int
+    """NICs of each host; default 1. With several, so many leaves in turn have the same hosts, each host with one
+    NIC on each of them: the two switches of a dual-homed rack, or the rails of a training network. `paths.nics`
+    says which NICs a connection takes."""
+    fabric_rate: Rate
+    """Rate of a leaf-spine link; default: `rate`."""
+    fabric_delay: Span
+    """One-way propagation of a leaf-spine link; default: `delay`."""
+
+
+class _FatTreePacketNetwork(TypedDict):
+    kind: Literal["fat-tree"]
+    k: int
+    """Ports of a switch; even, at least 2."""
+    rate: Rate
+    """Rate of every link."""
+    delay: Span
+    """One-way propagation of every link."""
+
+
+class FatTreePacketNetwork(_FatTreePacketNetwork, total=False):
+    """The k-ary fat-tree: k^3/4 hosts on k pods. Tier names: `edge`, `aggregation`, `core`."""
+
+
+class _ClosPacketNetwork(TypedDict):
+    kind: Literal["clos"]
+    pods: int
+    """Number of pods."""
+    edges: int
+    """Edge switches of a pod, each connected to every aggregation switch of its pod."""
+    aggregations: int
+    """Aggregation switches of a pod."""
+    cores: int
+    """Cores that each aggregation switch is connected to."""
+    hosts_per_edge: int
+    """Hosts of an edge switch."""
+    rate: Rate
+    """Rate of every link."""
+    delay: Span
+    """One-way propagation of every link."""
+
+
+class ClosPacketNetwork(_ClosPacketNetwork, total=False):
+    """Three tiers of switches in pods, with more or fewer links upwards than down: `edge`, `aggregation`, `core`.
+    Each aggregation switch has cores of its own, which connect it with the aggregation switches of the same
+    number in other pods."""
+
+
+class _FilePacketNetwork(TypedDict):
+    kind: Literal["file"]
+    path: str
+    """Path of the file, relative to the scenario."""
+
+
+class FilePacketNetwork(_FilePacketNetwork, total=False):
     """Any graph, from a TOML file beside the scenario: `hosts` and `switches` are lists of names, and each
     `[[link]]` has `from`, `to`, `rate` and `delay`. A host has a NIC for each of its links, and `paths.nics`
     says which NICs a connection takes. Tier name: `switch`."""
@@ -1713,30 +1798,103 @@ class DumbbellTopologyPartial(TypedDict, total=False):
 
 
 class HybridTopologyPartial(TypedDict, total=False):
-    """Racks whose switches have uplinks to a packet switch and to a circuit switch. Tier names: `tor`, `eps`,
-    `ocs`. A circuit leads from one host to another; the table `circuits` says how they are scheduled."""
+    """Racks whose switches have uplinks to a packet network and to a circuit switch. Tier names: `tor`, `eps`,
+    `ocs`; with `packet`, the tiers of that network in place of `eps`. A circuit leads from one host to another;
+    the table `circuits` says how they are scheduled."""
     kind: Literal["hybrid"]
     racks: int
     """Number of racks."""
     hosts_per_rack: int
-    """Hosts of a rack, each with an uplink of its own to the circuit switch; 1 by default."""
+    """Hosts of a rack, each with uplinks of its own to the circuit switches; 1 by default."""
     packet_uplinks: int
-    """Uplinks of a rack to the packet switch; default: as many as it has hosts."""
+    """Uplinks of a rack to the packet network; default: as many as it has hosts."""
+    packet: PacketNetworkPartial
+    """The network between the racks' uplinks in place of one packet switch: a table with the `kind` `leaf-spine`,
+    `fat-tree`, `clos` or `file` and the keys of that topology. Its hosts are the uplinks, rack by rack, and have
+    `packet_rate` and `packet_delay`; its other links have the table's own rates and delays."""
+    circuit_uplinks: int
+    """Uplinks of a host to circuit switches, 1 to 16; default 1. Each leads to a switch of its own, `ocs0`, `ocs1`
+    and so on, so that a host has as many circuits at a time, to different hosts or to one. Together with the
+    packet switch's they share the rate of a host's link."""
     rate: Rate
     """Rate of a host's link."""
     packet_rate: Rate
-    """Rate of an uplink to the packet switch."""
+    """Rate of an uplink to the packet network."""
     circuit_rate: Rate
     """Rate of a circuit; default: `rate`."""
     delay: Span
     """One-way propagation of a host's link."""
     packet_delay: Span
-    """One-way propagation of an uplink to the packet switch; default: `delay`."""
+    """One-way propagation of an uplink to the packet network; default: `delay`."""
     circuit_delay: Span
     """One-way propagation of an uplink to the circuit switch; default: `delay`."""
 
 
 class FileTopologyPartial(TypedDict, total=False):
+    """Any graph, from a TOML file beside the scenario: `hosts` and `switches` are lists of names, and each
+    `[[link]]` has `from`, `to`, `rate` and `delay`. A host has a NIC for each of its links, and `paths.nics`
+    says which NICs a connection takes. Tier name: `switch`."""
+    kind: Literal["file"]
+    path: str
+    """Path of the file, relative to the scenario."""
+
+
+class LeafSpinePacketNetworkPartial(TypedDict, total=False):
+    """Leaves with hosts, each connected to every spine. Tier names: `leaf`, `spine`."""
+    kind: Literal["leaf-spine"]
+    leaves: int
+    """Number of leaf switches."""
+    spines: int
+    """Number of spine switches."""
+    hosts_per_leaf: int
+    """Hosts on each leaf."""
+    nics: int
+    """NICs of each host; default 1. With several, so many leaves in turn have the same hosts, each host with one
+    NIC on each of them: the two switches of a dual-homed rack, or the rails of a training network. `paths.nics`
+    says which NICs a connection takes."""
+    rate: Rate
+    """Rate of a host's link."""
+    fabric_rate: Rate
+    """Rate of a leaf-spine link; default: `rate`."""
+    delay: Span
+    """One-way propagation of a host's link."""
+    fabric_delay: Span
+    """One-way propagation of a leaf-spine link; default: `delay`."""
+
+
+class FatTreePacketNetworkPartial(TypedDict, total=False):
+    """The k-ary fat-tree: k^3/4 hosts on k pods. Tier names: `edge`, `aggregation`, `core`."""
+    kind: Literal["fat-tree"]
+    k: int
+    """Ports of a switch; even, at least 2."""
+    rate: Rate
+    """Rate of every link."""
+    delay: Span
+    """One-way propagation of every link."""
+
+
+class ClosPacketNetworkPartial(TypedDict, total=False):
+    """Three tiers of switches in pods, with more or fewer links upwards than down: `edge`, `aggregation`, `core`.
+    Each aggregation switch has cores of its own, which connect it with the aggregation switches of the same
+    number in other pods."""
+    kind: Literal["clos"]
+    pods: int
+    """Number of pods."""
+    edges: int
+    """Edge switches of a pod, each connected to every aggregation switch of its pod."""
+    aggregations: int
+    """Aggregation switches of a pod."""
+    cores: int
+    """Cores that each aggregation switch is connected to."""
+    hosts_per_edge: int
+    """Hosts of an edge switch."""
+    rate: Rate
+    """Rate of every link."""
+    delay: Span
+    """One-way propagation of every link."""
+
+
+class FilePacketNetworkPartial(TypedDict, total=False):
     """Any graph, from a TOML file beside the scenario: `hosts` and `switches` are lists of names, and each
     `[[link]]` has `from`, `to`, `rate` and `delay`. A host has a NIC for each of its links, and `paths.nics`
     says which NICs a connection takes. Tier name: `switch`."""
@@ -3190,6 +3348,9 @@ Topology = Union[
 Rate = str
 """A rate, such as "10Gbps": bps, Kbps, Mbps, Gbps or Tbps; b is a bit, and B is refused."""
 
+PacketNetwork = Union["LeafSpinePacketNetwork", "FatTreePacketNetwork", "ClosPacketNetwork", "FilePacketNetwork"]
+"""The network between the racks' uplinks of a hybrid network."""
+
 Direction = Literal["both", "forward", "backward"]
 """The direction of a link, from the ends that the fault names."""
 
@@ -3416,6 +3577,14 @@ TopologyPartial = Union[
     "FileTopologyPartial",
 ]
 """Hosts, switches and links."""
+
+PacketNetworkPartial = Union[
+    "LeafSpinePacketNetworkPartial",
+    "FatTreePacketNetworkPartial",
+    "ClosPacketNetworkPartial",
+    "FilePacketNetworkPartial",
+]
+"""The network between the racks' uplinks of a hybrid network."""
 
 PortsPartial = Mapping[str, "PortPartial"]
 """Queue settings after the most specific table has won: the host's NIC and each switch tier."""

@@ -10,15 +10,19 @@
 //! The controller is a state machine without a clock: its caller calls [`CircuitController::on_due`] when
 //! [`CircuitController::next_due`] has come, and carries out the instruction. It is stateless in the sense of its
 //! sources: a week's schedule depends on the demand that was read for that week alone.
+//!
+//! A host may have an uplink to each of several circuit switches, the *planes*. One schedule is made for all of them:
+//! for that many weeks, which is then cut into weeks that run at once ([`share_out`]). So a port has at most one
+//! circuit in each plane, to different destinations or to one, and no demand is served twice.
 
 use std::collections::VecDeque;
 
-use plimsoll_units::{Span, Time};
+use plimsoll_units::{Rate, Span, Time};
 
 use crate::demand::Demand;
 use crate::matching::Matching;
 use crate::params::ControlParams;
-use crate::schedule::{Configuration, Schedule};
+use crate::schedule::{Configuration, Schedule, after};
 use crate::scheduler::{Scheduler, Switching};
 
 /// Instruction to the caller.
@@ -28,12 +32,12 @@ pub enum Instruction {
     ReadDemand,
     /// Send hosts the plan of the week that begins: [`CircuitController::plan`].
     Begin,
-    /// Have hosts pause sending by circuits.
-    Pause,
-    /// Take the circuits down.
-    Darken,
-    /// Put up these circuits and have hosts send by them.
-    Light(Matching),
+    /// Have hosts pause sending by the circuits of this plane.
+    Pause(usize),
+    /// Take the circuits of this plane down.
+    Darken(usize),
+    /// Put up these circuits of this plane and have hosts send by them.
+    Light(usize, Matching),
 }
 
 /// Turns demand into circuits, week after week.
@@ -47,10 +51,18 @@ pub struct CircuitController {
     week: u64,
     /// When the demand of the next week is read; [`Time::MAX`] once it has been.
     reads: Time,
-    /// The schedule of the next week.
+    /// The schedule of the next week, with the configurations of one plane after the other.
     next: Schedule,
+    /// The number of configurations of each plane in `next`.
+    next_of_planes: Vec<usize>,
     /// The schedule of this week.
     plan: Schedule,
+    planes: Vec<Plane>,
+}
+
+/// One circuit switch in the course of a week.
+#[derive(Clone, Debug)]
+struct Plane {
     /// The configurations of this week that have not begun.
     to_come: VecDeque<Configuration>,
     /// The established matching; the empty one where the circuit switch is dark.
@@ -58,6 +70,33 @@ pub struct CircuitController {
     /// The next step within the week.
     step: Step,
     step_at: Time,
+}
+
+impl Plane {
+    fn dark(ports: usize) -> Plane {
+        Plane {
+            to_come: VecDeque::new(),
+            matching: Matching::dark(ports),
+            step: Step::Stand,
+            step_at: Time::MAX,
+        }
+    }
+
+    fn wait(&mut self, until: Time, step: Step) {
+        (self.step_at, self.step) = (until, step);
+    }
+
+    fn next_configuration(&mut self, now: Time, drain: Span) -> bool {
+        let Some(next) = self.to_come.pop_front() else { return false };
+        if next.matching == self.matching {
+            // The circuits are established already: no night.
+            self.wait(now + next.duration, Step::Next);
+            return false;
+        }
+        let is_dark = self.matching.circuits().next().is_none();
+        self.wait(now + if is_dark { Span::ZERO } else { drain }, Step::Darken(next));
+        true
+    }
 }
 
 /// A step within a week.
@@ -92,18 +131,29 @@ impl CircuitController {
             week: 0,
             reads: Time::ZERO + (switching.window - params.lead),
             next: empty.clone(),
+            next_of_planes: Vec::new(),
             plan: empty,
-            to_come: VecDeque::new(),
-            matching: Matching::dark(ports),
-            step: Step::Stand,
-            step_at: Time::MAX,
+            planes: vec![Plane::dark(ports)],
             switching,
         }
     }
 
+    /// Returns the same controller for so many circuit switches, at least one, to each of which every port has an
+    /// uplink.
+    pub fn with_planes(mut self, planes: usize) -> CircuitController {
+        self.planes.resize(planes, self.planes[0].clone());
+        self
+    }
+
     /// Returns when [`CircuitController::on_due`] is to be called next.
     pub fn next_due(&self) -> Time {
-        self.reads.min(self.begins()).min(self.step_at)
+        let step = self.planes.iter().map(|plane| plane.step_at).min();
+        self.reads.min(self.begins()).min(step.unwrap_or(Time::MAX))
+    }
+
+    /// Returns the time from the reading of a week's demand to its beginning.
+    pub fn lead(&self) -> Span {
+        self.lead
     }
 
     /// Returns the schedule of the week that has begun last.
@@ -116,9 +166,9 @@ impl CircuitController {
         self.week
     }
 
-    /// Returns the matching of the configuration whose night has begun; none between nights.
+    /// Returns the matching of the first plane's configuration whose night has begun; none between nights.
     pub fn coming(&self) -> Option<&Matching> {
-        match &self.step {
+        match &self.planes[0].step {
             Step::Darken(next) | Step::Light(next) => Some(&next.matching),
             Step::Next | Step::Stand => None,
         }
@@ -140,28 +190,27 @@ impl CircuitController {
             self.begin(now);
             return Some(Instruction::Begin);
         }
-        if now < self.step_at {
-            return None;
-        }
-        self.step_at = Time::MAX;
-        match std::mem::replace(&mut self.step, Step::Stand) {
-            Step::Next => self.next_configuration(now),
+        let number = self.planes.iter().position(|plane| plane.step_at <= now)?;
+        let plane = &mut self.planes[number];
+        plane.step_at = Time::MAX;
+        match std::mem::replace(&mut plane.step, Step::Stand) {
+            Step::Next => plane.next_configuration(now, self.drain).then_some(Instruction::Pause(number)),
             Step::Darken(next) => {
-                self.matching = Matching::dark(next.matching.ports());
-                self.wait(now + self.switching.night.saturating_sub(self.drain), Step::Light(next));
-                Some(Instruction::Darken)
+                plane.matching = Matching::dark(next.matching.ports());
+                plane.wait(now + self.switching.night.saturating_sub(self.drain), Step::Light(next));
+                Some(Instruction::Darken(number))
             }
             Step::Light(Configuration { matching, duration }) => {
-                self.matching = matching.clone();
-                self.wait(now + duration, Step::Next);
-                Some(Instruction::Light(matching))
+                plane.matching = matching.clone();
+                plane.wait(now + duration, Step::Next);
+                Some(Instruction::Light(number, matching))
             }
             Step::Stand => None,
         }
     }
 
     /// Takes the demand requested by [`Instruction::ReadDemand`], and computes the schedule of the next week. Demand
-    /// beyond a week's circuit is cut to that, in proportion; the rest is the demand of weeks to come.
+    /// beyond a week's circuits is cut to that, in proportion; the rest is the demand of weeks to come.
     pub fn on_demand(&mut self, demand: &Demand) {
         self.on_demand_of(demand, |_, _| true);
     }
@@ -171,13 +220,22 @@ impl CircuitController {
     pub fn on_demand_of(&mut self, demand: &Demand, can: impl Fn(usize, usize) -> bool) {
         let all = demand;
         let demand = &all.filtered(&can);
-        let week = self.switching.window;
-        let most = self.switching.circuit_bytes(week - self.switching.night);
+        let (week, planes) = (self.switching.window, self.planes.len() as u64);
+        let most = self.switching.circuit_bytes(week - self.switching.night).saturating_mul(planes);
         let diameter = demand.diameter();
         let cut = (diameter > most).then(|| demand.scaled(most, diameter));
         let demand = cut.as_ref().unwrap_or(demand);
-        let Schedule { mut configurations, mut residue } = self.scheduler.schedule(demand, &self.switching);
-        fit(&mut configurations, week, self.switching.night);
+        // As many weeks as there are planes: the packet switch has one of them only.
+        let in_turn = Switching {
+            packet_rate: Rate::from_bps(self.switching.packet_rate.as_bps() / planes),
+            window: week * planes,
+            ..self.switching
+        };
+        let Schedule { configurations, mut residue } = self.scheduler.schedule(demand, &in_turn);
+        let mut of_planes = share_out(configurations, self.planes.len(), self.switching.night);
+        of_planes.iter_mut().for_each(|configurations| fit(configurations, week, self.switching.night));
+        self.next_of_planes = of_planes.iter().map(Vec::len).collect();
+        let mut configurations = of_planes.concat();
         // A permutation connects all ports; a host without data for its circuit need not wait for it.
         let waits = |sender, receiver| self.scheduler.is_oblivious() || demand.get(sender, receiver) > 0;
         for Configuration { matching, .. } in &mut configurations {
@@ -207,28 +265,47 @@ impl CircuitController {
     fn begin(&mut self, now: Time) {
         self.week += 1;
         self.reads = self.begins() - self.lead;
-        let empty = Schedule { configurations: Vec::new(), residue: Demand::new(self.matching.ports()) };
+        let ports = self.plan.residue.ports();
+        let empty = Schedule { configurations: Vec::new(), residue: Demand::new(ports) };
         self.plan = std::mem::replace(&mut self.next, empty);
-        self.to_come = self.plan.configurations.iter().cloned().collect();
-        self.wait(now, Step::Next);
-    }
-
-    fn next_configuration(&mut self, now: Time) -> Option<Instruction> {
-        let next = self.to_come.pop_front()?;
-        if next.matching == self.matching {
-            // The circuits are established already: no night.
-            self.wait(now + next.duration, Step::Next);
-            return None;
+        let mut configurations = self.plan.configurations.iter().cloned();
+        let mut counts = std::mem::take(&mut self.next_of_planes).into_iter();
+        for plane in &mut self.planes {
+            plane.to_come = configurations.by_ref().take(counts.next().unwrap_or(0)).collect();
+            plane.wait(now, Step::Next);
         }
-        let is_dark = self.matching.circuits().next().is_none();
-        let drain = if is_dark { Span::ZERO } else { self.drain };
-        self.wait(now + drain, Step::Darken(next));
-        Some(Instruction::Pause)
     }
+}
 
-    fn wait(&mut self, until: Time, step: Step) {
-        (self.step_at, self.step) = (until, step);
+/// Cuts a sequence of configurations with a `night` before each into as many sequences as there are `planes`, which
+/// take about the same time at once. A day may be cut in two, so that both planes have its circuits for a part of it:
+/// all days of a configuration together stay as long.
+fn share_out(configurations: Vec<Configuration>, planes: usize, night: Span) -> Vec<Vec<Configuration>> {
+    if planes == 1 {
+        return vec![configurations];
     }
+    let all = configurations.iter().fold(Span::ZERO, |all, each| after(all, each.duration, night));
+    // A cut costs a night more.
+    let with_cuts = after(all, night * (planes as u64 - 1), Span::ZERO);
+    let most = Span::from_ps(with_cuts.as_ps().div_ceil(planes as u64));
+    let mut shared = vec![Vec::new(); planes];
+    let (mut plane, mut taken) = (0, Span::ZERO);
+    for Configuration { matching, mut duration } in configurations {
+        loop {
+            let room = most.saturating_sub(taken).saturating_sub(night);
+            let here = if plane + 1 == planes { duration } else { duration.min(room) };
+            if here > Span::ZERO {
+                shared[plane].push(Configuration { matching: matching.clone(), duration: here });
+                taken = after(taken, here, night);
+                duration -= here;
+            }
+            if duration.is_zero() {
+                break;
+            }
+            (plane, taken) = (plane + 1, Span::ZERO);
+        }
+    }
+    shared
 }
 
 /// Makes configurations with a `night` before each fit into a `week`: all days become shorter in proportion, and where

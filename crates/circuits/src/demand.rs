@@ -101,6 +101,12 @@ impl Demand {
         sent.chain(received).max().unwrap_or(0)
     }
 
+    /// Adds another demand of as many ports.
+    pub fn add(&mut self, other: &Demand) {
+        debug_assert_eq!(self.ports, other.ports);
+        self.bytes.iter_mut().zip(&other.bytes).for_each(|(bytes, more)| *bytes += more);
+    }
+
     /// Returns the part of the demand that links of `capacity` bytes at every port can carry: each entry is scaled by
     /// the excess of its sender or of its receiver, the larger of the two.
     pub fn within(&self, capacity: u64) -> Demand {

@@ -203,9 +203,9 @@ impl Faults {
         self.dead.contains(&port)
     }
 
-    /// Returns whether routing takes the link that `port` sends on for dead.
-    pub(crate) fn is_known_dead(&self, port: PortId) -> bool {
-        self.known_dead.contains(&port)
+    /// Returns the ports whose links routing takes for dead.
+    pub(crate) fn known_dead(&self) -> &BTreeSet<PortId> {
+        &self.known_dead
     }
 
     /// Returns in how many events the schedule was followed.

@@ -32,7 +32,8 @@ mod unbuildable;
 
 pub use boundary::Crossing;
 pub use circuits::{
-    CIRCUITS_CLOCK, CircuitLog, CircuitLosses, CircuitUse, CircuitWeek, ScheduleTimes, circuit_drain,
+    CIRCUITS_CLOCK, CircuitLog, CircuitLosses, CircuitUse, CircuitWeek, DemandShare, ScheduleTimes,
+    circuit_drain,
 };
 pub use fabric::{Fabric, Handled, LeadsTo, LinkReading};
 pub use flow_control::Deadlock;

@@ -8,7 +8,7 @@ use plimsoll_fabric::net::PortId;
 use plimsoll_fabric::net::topology::HostNics;
 use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::model::words;
-use plimsoll_scenario::model::{Completion, Model, Rank};
+use plimsoll_scenario::model::{Completion, Model, Rank, Topology};
 use plimsoll_units::{Span, Time};
 
 use crate::agents::agent::{AgentContext, AgentPlan, AgentThreads, Counts};
@@ -95,6 +95,14 @@ pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
     }
     if model.topology.nics() != HostNics::One {
         return refuse("topology", "a host with several NICs");
+    }
+    if let Topology::Hybrid(hybrid) = &model.topology {
+        if hybrid.packet.is_some() {
+            return refuse("topology.packet", "a packet network of its own beside circuits");
+        }
+        if hybrid.circuit_uplinks > 1 {
+            return refuse("topology.circuit_uplinks", "a host with several circuits at a time");
+        }
     }
     qjump::check(model)?;
     check_circuits(model)?;

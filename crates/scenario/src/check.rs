@@ -105,8 +105,12 @@ impl Checker<'_> {
 
     fn topology(&mut self, topology: &mut Topology) -> bool {
         let before = self.found.errors.len();
-        if let Topology::File(file) = topology {
-            file.graph = self.graph(&file.path);
+        if let Some((file, table)) = topology.file() {
+            let path = ["topology", table, "path"];
+            let graph = self.graph(if table.is_empty() { &["topology", "path"] } else { &path }, &file.path);
+            if let Some(file) = topology.file_mut() {
+                file.graph = graph;
+            }
         }
         for topology::InvalidValue { key, problem, allowed } in topology.check() {
             let path = ["topology", key];
@@ -115,8 +119,8 @@ impl Checker<'_> {
         self.found.errors.len() == before
     }
 
-    fn graph(&mut self, path: &str) -> Option<Arc<Graph>> {
-        let text = self.read(&["topology", "path"], path)?;
+    fn graph(&mut self, key: &[&str], path: &str) -> Option<Arc<Graph>> {
+        let text = self.read(key, path)?;
         match graph::parse(path, &text) {
             Ok(graph) => Some(Arc::new(graph)),
             Err(mut reports) => {

@@ -7,14 +7,14 @@ use plimsoll_traffic::flow_list::ListedFlow;
 use plimsoll_traffic::kind::Input;
 use plimsoll_traffic::request_list::{ListedRequest, ListedStart};
 
-use crate::model::{Model, Topology};
+use crate::model::Model;
 
 /// Returns the digest of a run's input; the same digest means the same input.
 pub(crate) fn digest(model: &Model, canonical: &str) -> u64 {
     let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
     // Writing to the hash cannot fail.
     let _ = hash.write_str(canonical);
-    if let Topology::File(File { graph, .. }) = &model.topology {
+    if let Some((File { graph, .. }, _)) = model.topology.file() {
         // With the names of its structs: another name is another digest.
         let _ = write!(hash, "{graph:?}");
     }

@@ -12,8 +12,12 @@ use crate::source::{ScenarioTexts, ValueOrigin};
 pub(crate) fn resolve(sources: &ScenarioTexts, root: &mut ValueNode, reports: &mut Vec<Report>) {
     let Some(kind) = root.at(&["topology", "kind"]) else { return };
     // Without a known kind, that is the error, and no tier name can be judged.
-    let Some(tiers) = kind.as_str().and_then(Topology::tiers_of) else { return };
-    let topology_rank = kind.origin.layer.rank();
+    let packet = root.at(&["topology", "packet", "kind"]);
+    let packet_kind = packet.and_then(|packet| packet.as_str());
+    let tiers = kind.as_str().and_then(|kind| Topology::tiers_of(kind, packet_kind));
+    let Some(tiers) = tiers else { return };
+    let ranks = [Some(kind), packet].into_iter().flatten().map(|kind| kind.origin.layer.rank());
+    let topology_rank = ranks.max().unwrap_or_default();
     let is_hybrid = kind.as_str() == Some("hybrid");
     let Some(table) = root.as_table_mut() else { return };
     let ports = table.entry("port".to_owned()).or_insert_with(ValueNode::empty_table);

@@ -141,7 +141,7 @@ impl BuiltWorld {
         let links = self.link_names.map(|names| names.totals(fabric.link_readings(end)));
         Outcome {
             workloads: self.workloads,
-            tiers: fabric.network().tiers().iter().map(|&tier| tier.to_owned()).collect(),
+            tiers: fabric.network().wait_places().iter().map(|&tier| tier.to_owned()).collect(),
             end,
             warmup: self.warmup,
             messages: recorder.messages,

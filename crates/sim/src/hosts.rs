@@ -252,13 +252,14 @@ impl Hosts {
     }
 
     /// The controller of circuits has acted: it gets the demand that it wants, to which `add_hints` adds the data that
-    /// applications announce to be ready within a time, and senders may find other queues open.
+    /// applications announce to be ready within a time at the hosts that are simulated here, and senders may find
+    /// other queues open.
     #[cold]
     pub(crate) fn on_circuits(
         &mut self,
         now: Time,
         fabric: &mut SimFabric,
-        add_hints: impl FnOnce(&mut Demand, RangeInclusive<Time>),
+        add_hints: impl FnOnce(&mut Demand, RangeInclusive<Time>, &dyn Fn(HostId) -> bool),
     ) {
         let count = fabric.network().hosts();
         if fabric.wants_demand()
@@ -268,9 +269,10 @@ impl Hosts {
             let multipath = self.multipath.iter().flat_map(|multipath| multipath.connections());
             let unsent = unsent.chain(multipath.flat_map(|(_, connection)| connection.unsent()));
             let unsent = unsent.chain(self.datagrams.unsent(fabric.network()));
-            let mut demand = reader.read(now, count as usize, unsent);
+            let here = |host: HostId| self.process.as_ref().is_none_or(|process| process.has(host));
+            let mut demand = reader.read(now, count as usize, unsent.filter(|unsent| here(unsent.from)));
             if let Some(within) = reader.hints_within(now) {
-                add_hints(&mut demand, within);
+                add_hints(&mut demand, within, &here);
             }
             fabric.set_demand(demand);
         }

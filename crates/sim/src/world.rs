@@ -117,10 +117,10 @@ impl World {
     #[cold]
     fn on_circuits(&mut self, now: Time) {
         let sources = &self.sources;
-        self.hosts.on_circuits(now, &mut self.fabric, |demand, within| {
+        self.hosts.on_circuits(now, &mut self.fabric, |demand, within, is_here| {
             for workload in &sources.workloads {
                 workload.hints(&mut |Hint { from, to, bytes, ready }| {
-                    if within.contains(&ready) {
+                    if within.contains(&ready) && is_here(from) {
                         *demand.get_mut(from.0 as usize, to.0 as usize) += bytes;
                     }
                 });

@@ -1,6 +1,6 @@
-use plimsoll_units::{Rate, Span, Time};
+use plimsoll_units::{Rate, Span, Streams, Time};
 
-use super::{CircuitController, Instruction};
+use super::{CircuitController, Instruction, share_out};
 use crate::demand::Demand;
 use crate::matching::Matching;
 use crate::params::ControlParams;
@@ -57,18 +57,18 @@ fn a_week_is_read_ahead_and_has_its_days_and_nights() {
         (800, ReadDemand),
         (1_000, Begin),
         // It is dark already, so nothing drains.
-        (1_000, Pause),
-        (1_000, Darken),
-        (1_020, Light(first.matching.clone())),
-        (1_420, Pause),
-        (1_430, Darken),
-        (1_450, Light(second.matching)),
+        (1_000, Pause(0)),
+        (1_000, Darken(0)),
+        (1_020, Light(0, first.matching.clone())),
+        (1_420, Pause(0)),
+        (1_430, Darken(0)),
+        (1_450, Light(0, second.matching)),
         (1_800, ReadDemand),
         // The last day of the week lasts until the next week.
         (2_000, Begin),
-        (2_000, Pause),
-        (2_010, Darken),
-        (2_030, Light(first.matching)),
+        (2_000, Pause(0)),
+        (2_010, Darken(0)),
+        (2_030, Light(0, first.matching)),
     ];
     assert_eq!(said(&mut controller, 2_100), expected);
     assert_eq!(controller.week(), 2);
@@ -77,7 +77,7 @@ fn a_week_is_read_ahead_and_has_its_days_and_nights() {
 #[test]
 fn circuits_that_stand_already_need_no_night() {
     let mut controller = controller(vec![day(&[1, 2, 0], 970)]);
-    let lit = |said: &(u64, Instruction)| matches!(said.1, Instruction::Light(_) | Instruction::Pause);
+    let lit = |said: &(u64, Instruction)| matches!(said.1, Instruction::Light(..) | Instruction::Pause(_));
     assert_eq!(said(&mut controller, 9_900).iter().filter(|said| lit(said)).count(), 2);
 }
 
@@ -105,4 +105,107 @@ fn what_loses_its_circuit_is_left_to_the_packet_switch() {
     said(&mut controller, 1_001);
     let residue = &controller.plan().residue;
     assert_eq!((residue.get(0, 1), residue.get(0, 2)), (0, 9));
+}
+
+/// Two planes: 400 and 302 us with two nights of 30 us take 762 us in turn, and with a cut 792 us. So the first has 366
+/// us, the second the other 34 us and then 302 us.
+#[test]
+fn planes_share_the_days_and_run_at_once() {
+    let (first, second) = (day(&[1, 2, 0], 400), day(&[2, 0, 1], 302));
+    let mut controller = controller(vec![first.clone(), second.clone()]).with_planes(2);
+    use Instruction::{Begin, Darken, Light, Pause, ReadDemand};
+    let (in_both, in_second) = (first.matching, second.matching);
+    let expected = [
+        (800, ReadDemand),
+        (1_000, Begin),
+        (1_000, Pause(0)),
+        (1_000, Darken(0)),
+        (1_000, Pause(1)),
+        (1_000, Darken(1)),
+        (1_020, Light(0, in_both.clone())),
+        (1_020, Light(1, in_both)),
+        (1_054, Pause(1)),
+        (1_064, Darken(1)),
+        (1_084, Light(1, in_second)),
+    ];
+    assert_eq!(said(&mut controller, 1_800), expected);
+}
+
+/// Returns random demands of `ports` ports, some of which are more than circuits carry in a week.
+fn demands(ports: usize) -> impl Iterator<Item = Demand> {
+    let mut state = Streams::new(7).word("demands");
+    let mut next = move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state >> 33
+    };
+    (0..60).map(move |round| {
+        let mut demand = Demand::new(ports);
+        for sender in 0..ports {
+            for receiver in (0..ports).filter(|receiver| *receiver != sender) {
+                let share = next();
+                let is_there = share % 3 == 0;
+                *demand.get_mut(sender, receiver) =
+                    if is_there { next() % (60_000 * (1 + round)) } else { 0 };
+            }
+        }
+        demand
+    })
+}
+
+/// Returns the bytes of `demand` that the circuits of a week carry, and that they could carry at most.
+fn served(controller: &CircuitController, demand: &Demand) -> u64 {
+    let mut room = Demand::new(demand.ports());
+    for day in &controller.plan().configurations {
+        let bytes = controller.switching().circuit_bytes(day.duration);
+        day.matching.circuits().for_each(|(sender, receiver)| *room.get_mut(sender, receiver) += bytes);
+    }
+    demand.bytes().iter().zip(room.bytes()).map(|(bytes, room)| bytes.min(room)).sum()
+}
+
+/// For every scheduler and many demands: each plane's week fits, what planes have is the schedule's days and no more,
+/// and more planes serve at least as much.
+#[test]
+fn more_planes_serve_more_and_nothing_twice() {
+    for kind in crate::SchedulerKind::ALL {
+        for demand in demands(6) {
+            let week = |planes: usize| {
+                let mut controller = controller(Vec::new()).with_planes(planes);
+                controller.scheduler = kind.make();
+                controller.on_demand(&demand);
+                let counts = controller.next_of_planes.clone();
+                assert_eq!(counts.iter().sum::<usize>(), controller.next.configurations.len());
+                let mut rest = &controller.next.configurations[..];
+                for count in counts {
+                    let (plane, others) = rest.split_at(count);
+                    let night = controller.switching.night;
+                    let taken = plane.iter().fold(Span::ZERO, |all, day| all + day.duration + night);
+                    assert!(taken <= controller.switching.window, "{kind}: {taken} with {planes} planes");
+                    rest = others;
+                }
+                controller.begin(controller.begins());
+                served(&controller, &demand)
+            };
+            let (one, two, three) = (week(1), week(2), week(3));
+            // The two parts of a day that was cut are rounded apart, for each of the circuits.
+            let rounding = demand.ports() as u64;
+            let is_more = one <= two + rounding && two <= three + rounding;
+            assert!(is_more, "{kind}: {one}, {two}, {three} of {}", demand.total());
+        }
+    }
+}
+
+#[test]
+fn shared_days_are_as_long_as_before() {
+    let days: Vec<Configuration> = (1..12).map(|us| day(&[1, 2, 0], us * 7)).collect();
+    let all: Span = days.iter().map(|day| day.duration).sum();
+    for planes in 1..8 {
+        let shared = share_out(days.clone(), planes, Span::from_us(5));
+        assert_eq!(shared.len(), planes);
+        assert_eq!(shared.iter().flatten().map(|day| day.duration).sum::<Span>(), all, "{planes} planes");
+        let longest =
+            shared.iter().map(|plane| plane.iter().map(|day| day.duration + Span::from_us(5)).sum());
+        let longest: Span = longest.max().unwrap_or_default();
+        let even = (all + Span::from_us(5) * 11).as_ps() / planes as u64;
+        assert!(longest.as_ps() <= even + Span::from_us(5).as_ps(), "{planes} planes: {longest}");
+    }
 }

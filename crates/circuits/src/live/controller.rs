@@ -149,7 +149,7 @@ impl LiveController {
             match self.planner.on_due(due) {
                 Some(Instruction::ReadDemand) => self.planner.on_demand(&self.demand(now)),
                 Some(Instruction::Begin) => self.counts.weeks += 1,
-                Some(Instruction::Pause) => {
+                Some(Instruction::Pause(_)) => {
                     let coming = self.planner.coming().expect("a pause is for a configuration").clone();
                     if coming != self.wanted {
                         (self.wanted, self.wanted_at) = (coming, now);
@@ -157,7 +157,7 @@ impl LiveController {
                     }
                 }
                 // Hosts and switch confirm these steps; the planned times are those of the schedule.
-                Some(Instruction::Darken | Instruction::Light(_)) | None => {}
+                Some(Instruction::Darken(_) | Instruction::Light(..)) | None => {}
             }
         }
         self.settle(now, out);

@@ -96,7 +96,7 @@ impl<'a> PortBuilder<'a> {
             rules: self.shared_rules(PortRules {
                 byte_time: link.rate.byte_time(),
                 propagation: link.propagation,
-                wait: link.wait(),
+                wait: spec.network.wait_of(link),
                 limit: settings.limit,
                 ecn,
             }),

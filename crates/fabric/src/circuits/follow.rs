@@ -1,9 +1,12 @@
 //! A fabric follows the controller of its circuits: hosts' queues open and close, and the circuit switch passes packets
 //! or loses them.
 
-use plimsoll_circuits::{Demand, Estimator, Instruction};
-use plimsoll_units::Time;
+use std::collections::BTreeSet;
 
+use plimsoll_circuits::{Demand, Estimator, Instruction};
+use plimsoll_units::{Span, Time};
+
+use super::gathering::{DemandShare, GatheredDemand};
 use super::{CircuitLog, CircuitLosses, CircuitState, Circuits, Passage, ScheduleTimes};
 use crate::fabric::Fabric;
 use crate::links::{Hooks, Links};
@@ -15,6 +18,7 @@ impl<H: Hooks> Fabric<H> {
     #[cold]
     pub(crate) fn on_circuits_due(&mut self, now: Time) {
         let Some(circuits) = &mut self.circuits else { return };
+        circuits.events += 1;
         while circuits.controller.next_due() <= now {
             match circuits.controller.on_due(now) {
                 None => {}
@@ -40,26 +44,60 @@ impl<H: Hooks> Fabric<H> {
         self.circuits.as_ref().is_some_and(|circuits| circuits.asked)
     }
 
+    /// Returns the time from reading the hosts' demand to the week that it is for; `None` in a network without
+    /// circuits.
+    pub fn circuit_lead(&self) -> Option<Span> {
+        self.circuits.as_ref().map(|circuits| circuits.controller.lead())
+    }
+
     /// Returns where the demand of hosts is to be read; `None` in a network without circuits.
     pub fn estimator(&self) -> Option<Estimator> {
         self.circuits.as_ref().map(|circuits| circuits.estimator)
     }
 
     /// Gives the controller the bytes that wait in the hosts above their NICs, which it [wants](Fabric::wants_demand).
-    /// The bytes that wait in the NICs are added here.
+    /// The bytes that wait in the NICs are added here. In one logical process of several these are the bytes of its own
+    /// hosts, and the schedule is made when the [shares](Fabric::add_demand_share) of the others have come.
     pub fn set_demand(&mut self, mut demand: Demand) {
         let Some(circuits) = &mut self.circuits else { return };
         circuits.asked = false;
         circuits.add_nic_demand(&self.ports, &mut demand);
-        let (faults, network) = (&self.links.faults, &self.network);
-        circuits.controller.on_demand_of(&demand, |sender, receiver| match (faults, network.hybrid()) {
-            (Some(faults), Some(hops)) => {
-                let (sender, receiver) = (HostId(sender as u32), HostId(receiver as u32));
-                let up = [PortId(sender.0), hops.circuit_from(sender.0)];
-                let down = [hops.circuit_to(receiver.0), network.port_towards(receiver)];
-                !up.into_iter().chain(down).any(|port| faults.is_known_dead(port))
-            }
-            _ => true,
+        let dead =
+            self.links.faults.as_ref().map_or_else(BTreeSet::new, |faults| faults.known_dead().clone());
+        let gathered = match (&mut circuits.shares, &circuits.log.next_made) {
+            (Some(gathering), Some(made)) => gathering.read(made.read, demand, dead),
+            _ => Some(GatheredDemand { demand, dead }),
+        };
+        self.schedule_circuits(gathered);
+    }
+
+    /// Returns the demand of this logical process's hosts that is to be sent to the other processes, once.
+    pub fn take_demand_share(&mut self) -> Option<DemandShare> {
+        self.circuits.as_mut()?.shares.as_mut()?.take_own()
+    }
+
+    /// Takes the demand of the hosts of another logical process.
+    pub fn add_demand_share(&mut self, share: DemandShare) {
+        let gathering = self.circuits.as_mut().and_then(|circuits| circuits.shares.as_mut());
+        let gathered = gathering.and_then(|gathering| gathering.add(share));
+        self.schedule_circuits(gathered);
+    }
+
+    /// Has the controller make the schedule of the next week. Only pairs of hosts all of whose links are alive get
+    /// circuits.
+    fn schedule_circuits(&mut self, gathered: Option<GatheredDemand>) {
+        let (Some(circuits), Some(hops), Some(GatheredDemand { demand, dead })) =
+            (&mut self.circuits, self.network.hybrid(), gathered)
+        else {
+            return;
+        };
+        let network = &self.network;
+        circuits.controller.on_demand_of(&demand, |sender, receiver| {
+            let (sender, receiver) = (HostId(sender as u32), HostId(receiver as u32));
+            let circuits = (0..hops.planes())
+                .flat_map(|plane| [hops.circuit_from(sender.0, plane), hops.circuit_to(receiver.0, plane)]);
+            let ends = [PortId(sender.0), network.port_towards(receiver)];
+            dead.is_empty() || !ends.into_iter().chain(circuits).any(|port| dead.contains(&port))
         });
         circuits.log.next_known = Some(demand);
     }
@@ -78,8 +116,10 @@ impl<H: Hooks> Fabric<H> {
     /// Returns the log of the circuits up to `end`.
     pub fn take_circuit_log(&mut self, end: Time) -> Option<CircuitLog> {
         let circuits = self.circuits.as_mut()?;
-        circuits.log.take_down(end);
+        (0..circuits.crossbars.len()).for_each(|plane| circuits.log.take_down(end, plane));
         circuits.log.end_week(end);
+        let Circuits { log, activity, .. } = &mut **circuits;
+        log.complete(|sender, receiver, first| activity.onset_before(sender, receiver, first));
         Some(std::mem::take(&mut circuits.log))
     }
 
@@ -95,7 +135,8 @@ impl<H: Hooks> Fabric<H> {
         let rate =
             scheduled.map_or(link.rate, |changing| changing.rate_at(now - link.propagation, link.rate));
         let bits = rate.byte_time().span(u64::from(packet.size));
-        if self.network.near_switch(port) == Some(hops.circuit_switch()) {
+        let plane_of = |switch: Option<u32>| switch.and_then(|switch| hops.plane_of(switch));
+        if plane_of(self.network.near_switch(port)).is_some() {
             // The crossbar passes bits on as they come.
             packet.add_transit(link.propagation);
             return Passage::OnPath;
@@ -109,17 +150,14 @@ impl<H: Hooks> Fabric<H> {
         {
             *counted.sent.get_mut(packet.src.0 as usize, packet.dst.0 as usize) += u64::from(packet.size);
         }
-        let far = self.network.far_switch(port);
-        if far == Some(hops.packet_switch()) {
+        if hops.is_packet_uplink(port) {
             circuits.log.count_beside(packet);
         }
-        if far != Some(hops.circuit_switch()) {
-            return Passage::OnPath;
-        }
+        let Some(plane) = plane_of(self.network.far_switch(port)) else { return Passage::OnPath };
         if !circuits.passes(now, bits, packet) {
             return Passage::Lost;
         }
-        let out = hops.circuit_to(packet.dst.0);
+        let out = hops.circuit_to(packet.dst.0, plane);
         Passage::Through(out, now + self.network.link(out).propagation)
     }
 }
@@ -139,6 +177,8 @@ impl Circuits {
         match instruction {
             Instruction::ReadDemand => {}
             Instruction::Begin => {
+                let is_waiting = self.shares.as_ref().is_some_and(|gathering| gathering.is_waiting());
+                assert!(!is_waiting, "the lead is no shorter than the lookahead");
                 let plan = self.controller.plan();
                 let switching = self.controller.switching();
                 let carried = switching.packet_bytes(switching.window) as f64;
@@ -149,22 +189,26 @@ impl Circuits {
                     tell(host, ClassSignal::Week(&plan.configurations, residue, spread));
                 }
                 self.log.begin_week(now, self.controller.week(), plan.configurations.len());
-                if let CircuitState::Lit(matching) = &self.crossbar.state {
-                    // A circuit that remains established is counted in each week.
-                    self.log.take_down(now);
-                    self.log.put_up(now, self.controller.week(), matching);
+                for (plane, crossbar) in self.crossbars.iter().enumerate() {
+                    if let CircuitState::Lit(matching) = &crossbar.state {
+                        // A circuit that remains established is counted in each week.
+                        self.log.take_down(now, plane);
+                        self.log.put_up(now, self.controller.week(), plane, matching);
+                    }
                 }
             }
-            Instruction::Pause => (0..hosts).for_each(|host| tell(host, ClassSignal::Close)),
-            Instruction::Darken => {
-                self.log.take_down(now);
-                self.crossbar.change(now, CircuitState::Dark);
+            Instruction::Pause(plane) => {
+                (0..hosts).for_each(|host| tell(host, ClassSignal::Close(*plane as u32)));
             }
-            Instruction::Light(matching) => {
-                self.crossbar.change(now, CircuitState::Lit(matching.clone()));
-                self.log.put_up(now, self.controller.week(), matching);
+            Instruction::Darken(plane) => {
+                self.log.take_down(now, *plane);
+                self.crossbars[*plane].change(now, CircuitState::Dark);
+            }
+            Instruction::Light(plane, matching) => {
+                self.crossbars[*plane].change(now, CircuitState::Lit(matching.clone()));
+                self.log.put_up(now, self.controller.week(), *plane, matching);
                 for (sender, receiver) in matching.circuits() {
-                    tell(sender, ClassSignal::Open(receiver as u32));
+                    tell(sender, ClassSignal::Open(*plane as u32, receiver as u32));
                 }
             }
         }

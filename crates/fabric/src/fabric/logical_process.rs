@@ -1,14 +1,19 @@
 //! A fabric as one logical process of a parallel run.
 
+use plimsoll_units::Time;
+
 use super::Fabric;
 use crate::boundary::{Boundary, Crossing};
 use crate::links::Hooks;
 use crate::net::PortId;
 
 impl<H: Hooks> Fabric<H> {
-    /// Makes this fabric process `here` of a parallel run: packets sent on links that leave it go to an outbox.
-    /// `ends_in` is the process at the far end of each link.
-    pub fn set_boundary(&mut self, here: u8, ends_in: Vec<u8>) {
+    /// Makes this fabric process `here` of the `processes` of a parallel run: packets sent on links that leave it go to
+    /// an outbox. `ends_in` is the process at the far end of each link.
+    pub fn set_boundary(&mut self, here: u8, processes: u8, ends_in: Vec<u8>) {
+        if let Some(circuits) = &mut self.circuits {
+            circuits.become_process(processes.into());
+        }
         for (port, _) in self.ports.iter_mut().zip(&ends_in).filter(|(_, process)| **process != here) {
             port.decide_in_time();
         }
@@ -29,8 +34,14 @@ impl<H: Hooks> Fabric<H> {
     }
 
     /// Takes over the ports of `other` for which `is_other` holds, with their gates, and adds its counters, less the
-    /// `replicated` events that this fabric has counted as well.
-    pub fn absorb(&mut self, mut other: Fabric<H>, replicated: u64, is_other: impl Fn(PortId) -> bool) {
+    /// `replicated` events that this fabric has counted as well. The run has ended at `end`.
+    pub fn absorb(
+        &mut self,
+        mut other: Fabric<H>,
+        replicated: u64,
+        end: Time,
+        is_other: impl Fn(PortId) -> bool,
+    ) {
         for port in (0..self.ports.len() as u32).map(PortId).filter(|port| is_other(*port)) {
             let place = port.0 as usize;
             std::mem::swap(&mut self.ports[place], &mut other.ports[place]);
@@ -40,7 +51,11 @@ impl<H: Hooks> Fabric<H> {
         }
         let of_faults = other.links.faults.as_ref().map_or(0, |faults| faults.events());
         let of_nights = other.links.nights.as_ref().map_or(0, |clock| clock.events);
-        other.links.counters.events -= replicated + of_faults + of_nights;
+        let of_circuits = other.circuits.as_ref().map_or(0, |circuits| circuits.events());
+        other.links.counters.events -= replicated + of_faults + of_nights + of_circuits;
         self.links.counters += other.links.counters;
+        if let (Some(own), Some(other)) = (&mut self.circuits, other.circuits) {
+            own.absorb(*other, end);
+        }
     }
 }

@@ -5,7 +5,11 @@
 //! one dead link of a large network takes little room. The detours depend on the network and the dead links alone, so
 //! that every logical process computes the same.
 
+mod uplinks;
+
 use std::collections::{BTreeSet, VecDeque};
+
+pub(crate) use uplinks::UplinkDetours;
 
 use super::{HostId, Network, PortId};
 
@@ -20,6 +24,8 @@ pub struct Detours {
     entries: Vec<DetourEntry>,
     /// The next hops of all entries.
     ports: Vec<PortId>,
+    /// The detours between the racks of a hybrid network, which has no entries of its own.
+    uplinks: Option<Box<UplinkDetours>>,
 }
 
 /// The next hops from a switch to the hosts of another.
@@ -34,13 +40,14 @@ impl Detours {
     /// Computes the next hops of `network` without the links that the ports `dead` send on.
     pub fn around(network: &Network, dead: &BTreeSet<PortId>) -> Detours {
         let switches = network.switches() as usize;
-        // Packets without a circuit cannot pass the circuit switch of a hybrid network.
-        let circuits = network.hybrid().map(|hops| hops.circuit_switch());
-        let by_circuit = |port: PortId| {
-            circuits.is_some() && [network.near_switch(port), network.far_switch(port)].contains(&circuits)
-        };
         let all = || (0..network.links().len() as u32).map(PortId);
-        let ports = || all().filter(|port| !dead.contains(port) && !by_circuit(*port));
+        let hosts = || (0..network.hosts()).map(HostId);
+        let cut_off = hosts().filter(|host| dead.contains(&network.port_towards(*host))).collect();
+        if let Some(hops) = network.hybrid() {
+            let uplinks = Some(Box::new(UplinkDetours::around(hops, dead)));
+            return Detours { uplinks, ..Detours::flat(cut_off, vec![Vec::new(); switches]) };
+        }
+        let ports = || all().filter(|port| !dead.contains(port));
         let mut into: Vec<Vec<u32>> = vec![Vec::new(); switches];
         let mut from: Vec<Vec<(PortId, u32)>> = vec![Vec::new(); switches];
         for port in ports() {
@@ -49,8 +56,6 @@ impl Detours {
                 from[a as usize].push((port, b));
             }
         }
-        let hosts = || (0..network.hosts()).map(HostId);
-        let cut_off = hosts().filter(|host| dead.contains(&network.port_towards(*host))).collect();
         let mut of_switch: Vec<Vec<(u32, Vec<PortId>)>> = vec![Vec::new(); switches];
         let mut done = vec![false; switches];
         for host in hosts() {
@@ -73,7 +78,8 @@ impl Detours {
     }
 
     fn flat(cut_off: Vec<HostId>, of_switch: Vec<Vec<(u32, Vec<PortId>)>>) -> Detours {
-        let mut detours = Detours { cut_off, first: vec![0], entries: Vec::new(), ports: Vec::new() };
+        let mut detours =
+            Detours { cut_off, first: vec![0], entries: Vec::new(), ports: Vec::new(), uplinks: None };
         for mut entries in of_switch {
             entries.sort_unstable_by_key(|(to, _)| *to);
             for (to, hops) in entries {
@@ -86,10 +92,20 @@ impl Detours {
         detours
     }
 
+    /// Returns whether no switch can deliver to `host`.
+    pub(crate) fn is_cut_off(&self, host: HostId) -> bool {
+        self.cut_off.binary_search(&host).is_ok()
+    }
+
+    /// Returns the detours between the racks of a hybrid network.
+    pub(crate) fn of_uplinks(&self) -> Option<&UplinkDetours> {
+        self.uplinks.as_deref()
+    }
+
     /// Returns the ports by which `switch` may pass on a packet to `dst`, an empty list if `dst` cannot be reached;
     /// `None` if they are the same as in the whole network.
     pub fn next_hops(&self, network: &Network, switch: u32, dst: HostId) -> Option<&[PortId]> {
-        if self.cut_off.binary_search(&dst).is_ok() {
+        if self.is_cut_off(dst) {
             return Some(&[]);
         }
         let to = network.switch_of(dst)?;

@@ -68,12 +68,14 @@ pub struct Packet {
     tail: [u8; TAIL],
 }
 
-/// Bytes of [`Packet`] that hold either waiting times or SACK blocks; the last one holds the number of blocks and the
-/// path class in any case.
+/// Bytes of [`Packet`] that hold either waiting times or SACK blocks; the last one holds the number of blocks, the path
+/// class and the circuit switch in any case.
 const TAIL: usize = 26;
 const SACK_COUNT: u8 = 0b0000_0011;
 const PATH_CLASS: u8 = 0b0000_1100;
 const PATH_CLASS_SHIFT: u32 = 2;
+const CIRCUIT_PLANE: u8 = 0b1111_0000;
+const CIRCUIT_PLANE_SHIFT: u32 = 4;
 const WAIT_BYTES: usize = 5;
 /// The longest wait that fits, in ps.
 const WAIT_MAX: u64 = (1 << (8 * WAIT_BYTES)) - 1;
@@ -162,6 +164,19 @@ impl Packet {
     pub fn set_path_class(&mut self, class: PathClass) {
         let last = &mut self.tail[TAIL - 1];
         *last = *last & !PATH_CLASS | (class as u8) << PATH_CLASS_SHIFT;
+    }
+
+    /// Returns the number of the circuit switch that carries the packet, if a circuit does.
+    #[inline]
+    pub fn circuit_plane(&self) -> u32 {
+        u32::from((self.tail[TAIL - 1] & CIRCUIT_PLANE) >> CIRCUIT_PLANE_SHIFT)
+    }
+
+    /// Has the packet travel by the circuit switch of this number, at most 15.
+    #[inline]
+    pub fn set_circuit_plane(&mut self, plane: u32) {
+        let last = &mut self.tail[TAIL - 1];
+        *last = *last & !CIRCUIT_PLANE | (plane as u8) << CIRCUIT_PLANE_SHIFT & CIRCUIT_PLANE;
     }
 
     /// Sets congestion experienced where the transport is capable of it. Returns whether the mark
@@ -276,9 +291,11 @@ mod tests {
             (packet.path_class(), packet.wait(WaitPlace::Tier2).as_ps()),
             (PathClass::Circuit, WAIT_MAX - 1)
         );
+        packet.set_circuit_plane(13);
         packet.set_sack([(1, 2), (3, 4), (5, 6)].into_iter());
         packet.set_path_class(PathClass::Packet);
         assert_eq!((packet.path_class(), packet.sack().count()), (PathClass::Packet, 3));
+        assert_eq!(packet.circuit_plane(), 13);
     }
 
     #[test]

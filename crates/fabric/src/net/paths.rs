@@ -19,7 +19,7 @@ use plimsoll_units::Time;
 use rand::Rng;
 use rand_pcg::Pcg64;
 
-use super::topology::{Choices, choose as hashed};
+use super::topology::{Choices, HybridHops, choose as hashed};
 use super::{Detours, Network, Packet, PathClass, Port, PortId};
 
 /// Chooses among shortest paths, packet by packet.
@@ -88,6 +88,8 @@ struct NextHops<'a> {
     choices: Choices,
     /// The live ports in place of the choices, where links are dead.
     live: Option<&'a [PortId]>,
+    /// The number of the first of the ports among which `live` counts.
+    first_live: u32,
 }
 
 impl NextHops<'_> {
@@ -96,7 +98,8 @@ impl NextHops<'_> {
     }
 
     fn port(&self, index: u32) -> PortId {
-        self.live.map_or_else(|| self.network.choice(self.choices, index), |ports| ports[index as usize])
+        let live = self.live.map(|ports| PortId(self.first_live + ports[index as usize].0));
+        live.unwrap_or_else(|| self.network.choice(self.choices, index))
     }
 }
 
@@ -169,26 +172,51 @@ impl PathSelector {
         switch: u32,
         packet: &Packet,
     ) -> Option<PortId> {
+        if let Some(hops) = network.hybrid() {
+            return self.next_port_in_hybrid(now, network, hops, ports, switch, packet);
+        }
         let choices = network.choices(switch, packet.dst);
         let live = self.detours.as_ref().and_then(|known| known.next_hops(network, switch, packet.dst));
-        if let Some(hops) = network.hybrid() {
-            // There is no detour around a circuit, and a host keeps its uplink to the packet switch.
-            let own = hops.next_port(switch, packet);
-            if packet.path_class() == PathClass::Circuit || live.is_none_or(|live| live.contains(&own)) {
-                return Some(own);
-            }
+        let hops = NextHops { network, choices, live, first_live: 0 };
+        choose(&mut self.rule, &mut self.streams, now, ports, switch, packet, hops)
+    }
+
+    /// Returns the port as [`PathSelector::next_port`] does, in a hybrid network. There is no detour around a circuit.
+    fn next_port_in_hybrid(
+        &mut self,
+        now: Time,
+        network: &Network,
+        hybrid: &HybridHops,
+        ports: &[Port],
+        switch: u32,
+        packet: &Packet,
+    ) -> Option<PortId> {
+        let PathSelector { rule, streams, detours } = self;
+        let known = detours.as_ref().filter(|_| packet.path_class() != PathClass::Circuit);
+        if known.is_some_and(|known| known.is_cut_off(packet.dst)) {
+            return None;
         }
-        let hops = NextHops { network, choices, live };
-        let index = match hops.count() {
-            0 => return None,
-            1 => 0,
-            _ => choose(&mut self.rule, &mut self.streams, now, ports, switch, packet, hops),
+        let (mut live, first_live) = (None, hybrid.of_packet_network(PortId(0)).0);
+        let choices = match (known.and_then(|known| known.of_uplinks()), hybrid.packet_switch(switch)) {
+            (Some(uplinks), Some(within)) => {
+                let uplink = uplinks.towards(network, hybrid, within, packet)?;
+                live = uplinks.next_hops(hybrid, within, uplink);
+                hybrid.choices_to(within, uplink)
+            }
+            (Some(uplinks), None) if network.switch_of(packet.dst) != Some(switch) => {
+                let uplink = uplinks.leaving(network, hybrid, switch, packet)?;
+                return Some(hybrid.of_packet_network(PortId(uplink.0)));
+            }
+            _ => match hybrid.own_port(switch, packet) {
+                Some(own) => return Some(own),
+                None => network.choices(switch, packet.dst),
+            },
         };
-        Some(hops.port(index))
+        choose(rule, streams, now, ports, switch, packet, NextHops { network, choices, live, first_live })
     }
 }
 
-/// Chooses which of several `hops` the packet takes.
+/// Chooses which of the `hops` the packet takes; `None` if there is none.
 fn choose(
     rule: &mut PathRule,
     streams: &mut [Pcg64],
@@ -197,12 +225,15 @@ fn choose(
     switch: u32,
     packet: &Packet,
     hops: NextHops<'_>,
-) -> u32 {
+) -> Option<PortId> {
     let (network, count) = (hops.network, hops.count());
+    if count < 2 {
+        return (count == 1).then(|| hops.port(0));
+    }
     let hash = || network.flow_hash(packet, switch, hops.choices.tier);
     let drain_bytes = |choice| ports[hops.port(choice).0 as usize].drain_bytes(packet.priority);
     let mut draw = || streams[switch as usize].next_u64();
-    match rule {
+    let index = match rule {
         PathRule::Hash => hashed(hash(), count),
         PathRule::Spray(switches) => switches[switch as usize].choose(packet.dst.0, count, draw),
         PathRule::Flowlet(switches) => {
@@ -222,5 +253,6 @@ fn choose(
             assert!(choice < count, "a path selector chose path {choice} of {count}");
             choice
         }
-    }
+    };
+    Some(hops.port(index))
 }

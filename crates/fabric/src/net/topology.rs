@@ -24,10 +24,11 @@ mod registry;
 use plimsoll_memory::prefetch_for_later;
 use plimsoll_units::{Rate, Span, mix64};
 
-use super::{HostId, Packet, PortId};
+use super::{HostId, Packet, PortId, WaitPlace};
 pub(crate) use arithmetic::choose;
 pub use clos::ClosShape;
 pub use graph::{GraphLink, GraphNode, Unreachable};
+pub(crate) use hybrid::next_hops::NextHops as HybridHops;
 pub use kind::{Inside, InvalidValue, Kind, Racks, TopologyCheck, TopologyCut};
 pub use link::{Choices, Link, LinkClass, Node};
 pub use nics::{HostNics, NicChoice};
@@ -40,6 +41,15 @@ registry::topologies! {
     Dumbbell "dumbbell" in dumbbell;
     Hybrid "hybrid" in hybrid;
     File "file" in file;
+}
+
+registry::kinds! {
+    /// The network between the racks' uplinks of a hybrid network.
+    PacketNetwork read_as PacketNetworkInFile "PacketNetwork";
+    LeafSpine "leaf-spine";
+    FatTree "fat-tree";
+    Clos "clos";
+    File "file";
 }
 
 /// The shape of a network.
@@ -66,7 +76,7 @@ enum Paths {
     LeafSpine(leaf_spine::NextHops),
     Clos(clos::NextHops),
     Dumbbell(dumbbell::NextHops),
-    Hybrid(hybrid::NextHops),
+    Hybrid(HybridHops),
     Graph(graph::NextHops),
 }
 
@@ -177,21 +187,33 @@ impl Network {
     }
 
     /// Returns the next hops of a network with a circuit switch.
-    pub(crate) fn hybrid(&self) -> Option<&hybrid::NextHops> {
+    pub(crate) fn hybrid(&self) -> Option<&HybridHops> {
         match &self.paths {
             Paths::Hybrid(hops) => Some(hops),
             _ => None,
         }
     }
 
-    /// Returns whether `link` leads from a rack of a hybrid network to the packet switch.
-    pub(crate) fn is_packet_uplink(&self, link: &Link) -> bool {
-        self.hybrid().is_some_and(|hops| link.to == Node::Switch(hops.packet_switch()))
-    }
-
     /// Returns the names of the switch tiers, from the hosts upwards.
     pub fn tiers(&self) -> &[&'static str] {
         &self.tiers
+    }
+
+    /// Returns the names of the places where packets wait in switches, in the order of [`WaitPlace::TIERS`]: the tiers,
+    /// but in a hybrid network all tiers of the packet network are one place.
+    pub fn wait_places(&self) -> &[&'static str] {
+        if self.hybrid().is_some() { Hybrid::TIERS } else { &self.tiers }
+    }
+
+    /// Returns the component to which a packet's waiting time at the port of `link` is added.
+    pub fn wait_of(&self, link: &Link) -> WaitPlace {
+        let tier = usize::from(link.tier);
+        match link.from {
+            Node::Host(_) => WaitPlace::Nic,
+            Node::Switch(_) if self.hybrid().is_none() || tier == 0 => WaitPlace::TIERS[tier],
+            Node::Switch(_) if tier + 1 == self.tiers.len() => WaitPlace::CIRCUIT,
+            Node::Switch(_) => WaitPlace::Tier1,
+        }
     }
 
     /// Returns the switch port towards `host`.
@@ -211,8 +233,10 @@ impl Network {
 
     /// [`Network::next_port`] where there may be several.
     fn hashed_port(&self, switch: u32, packet: &Packet) -> PortId {
-        if let Paths::Hybrid(hops) = &self.paths {
-            return hops.next_port(switch, packet);
+        if let Paths::Hybrid(hops) = &self.paths
+            && let Some(own) = hops.own_port(switch, packet)
+        {
+            return own;
         }
         let choices = self.choices(switch, packet.dst);
         let hash = if choices.count > 1 { self.flow_hash(packet, switch, choices.tier) } else { 0 };
@@ -235,11 +259,17 @@ impl Network {
     /// Choice number `index` of `choices`.
     #[inline]
     pub fn choice(&self, choices: Choices, index: u32) -> PortId {
-        let place = choices.first + index;
-        PortId(match &self.paths {
-            Paths::Graph(hops) => hops.port(place),
-            _ => place,
-        })
+        self.port_at(choices.first + index)
+    }
+
+    /// Returns the port at a place among those of choices.
+    #[inline]
+    fn port_at(&self, place: u32) -> PortId {
+        match &self.paths {
+            Paths::Graph(hops) => PortId(hops.port(place)),
+            Paths::Hybrid(hops) => hops.port(place),
+            _ => PortId(place),
+        }
     }
 
     /// Returns the ports that `packet` passes, its sender's NIC first.

@@ -95,8 +95,8 @@ fn two_logical_processes_deliver_what_one_fabric_does() {
             Node::Switch(_) => switch_process,
         })
         .collect();
-    switch.set_boundary(switch_process, ends_in.clone());
-    hosts.set_boundary(host_process, ends_in);
+    switch.set_boundary(switch_process, 2, ends_in.clone());
+    hosts.set_boundary(host_process, 2, ends_in);
     send(&mut hosts);
     let mut delivered = Vec::new();
     // The lookahead is the propagation of a link.
@@ -111,7 +111,7 @@ fn two_logical_processes_deliver_what_one_fabric_does() {
     }
     assert_eq!(delivered, expected);
     let is_of_switch = |port: PortId| port.0 >= 2;
-    hosts.absorb(switch, 0, is_of_switch);
+    hosts.absorb(switch, 0, us(60), is_of_switch);
     hosts.settle(us(60));
     whole.settle(us(60));
     assert_eq!(hosts.counters(), whole.counters());

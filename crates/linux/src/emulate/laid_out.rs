@@ -125,7 +125,7 @@ impl LaidOut {
         let (circuits, circuit_weeks) = fabric.take_circuits(self.lead, end);
         Outcome {
             workloads: self.plan.workloads.clone(),
-            tiers: fabric.network().tiers().iter().map(|&tier| tier.to_owned()).collect(),
+            tiers: fabric.network().wait_places().iter().map(|&tier| tier.to_owned()).collect(),
             end: Time::ZERO + end.saturating_since(Time::ZERO + self.lead),
             warmup: model.run.warmup,
             queues: fabric.take_queues(self.lead, end),

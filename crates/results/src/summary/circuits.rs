@@ -3,6 +3,8 @@
 //! The weeks that count began at or after the warm-up, except week 0, in which nothing is scheduled yet. A circuit is
 //! evaluated as a whole: the record has the bytes that it carried while it was established, not their times.
 
+use plimsoll_units::Time;
+
 use super::CircuitSummary;
 use crate::outcome::{CircuitUse, CircuitWeek, Outcome};
 
@@ -53,12 +55,19 @@ pub fn counted_circuits(outcome: &Outcome) -> impl Iterator<Item = &CircuitUse> 
     outcome.circuits.iter().filter(move |circuit| first.is_some_and(|first| circuit.week >= first))
 }
 
-/// Returns the time in which a matching of the weeks that count was established; circuits of one configuration are
-/// established together.
+/// Returns the time in which some matching of the weeks that count was established, in the order of their beginnings.
+/// Circuits of one configuration are established together, and several circuit switches have configurations at once.
 fn lit_seconds(outcome: &Outcome) -> f64 {
     let circuits: Vec<&CircuitUse> = counted_circuits(outcome).collect();
     let together = circuits.chunk_by(|a, b| a.configuration == b.configuration);
-    together.map(|circuits| circuits[0].stood().as_secs_f64()).sum()
+    let mut lit = Time::ZERO;
+    let seconds = together.map(|circuits| {
+        let CircuitUse { from, until, .. } = *circuits[0];
+        let begins = from.max(lit);
+        lit = lit.max(until);
+        until.saturating_since(begins).as_secs_f64()
+    });
+    seconds.sum()
 }
 
 #[cfg(test)]
@@ -127,6 +136,19 @@ mod tests {
         assert!((summary.dark - 20.0 / 200.0).abs() < 1e-9, "{}", summary.dark);
         assert_eq!((summary.circuit_bytes, summary.packet_bytes), (192_000, 8_000));
         assert_eq!((summary.lost_dark, summary.lost_unmatched), (6, 0));
+    }
+
+    /// Two circuit switches: the time of both counts once, and the share that was filled is of both.
+    #[test]
+    fn circuits_at_once_are_one_time_without_dark() {
+        let outcome = Outcome {
+            circuit_weeks: vec![week(1, 2, 0)],
+            circuits: vec![circuit(1, 0, [110, 160], 50_000), circuit(1, 1, [130, 190], 0)],
+            ..Outcome::default()
+        };
+        let summary = summarise(&[&outcome]).unwrap();
+        assert!((summary.dark - 0.2).abs() < 1e-9, "{}", summary.dark);
+        assert!((summary.filled - 50.0 / 110.0).abs() < 1e-9, "{}", summary.filled);
     }
 
     #[test]

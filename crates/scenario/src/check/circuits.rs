@@ -41,11 +41,17 @@ impl Checker<'_> {
 
     /// Mechanisms that choose what circuits and their hosts' queues choose.
     fn beside_circuits(&mut self, model: &Model) {
-        let selectors = model.paths.mechanisms().active();
-        let outside = model.outside.selector.iter().map(|outside| outside.name.as_str());
+        let has_paths = matches!(&model.topology, Topology::Hybrid(hybrid) if hybrid.packet.is_some());
+        let selectors = if has_paths { Vec::new() } else { model.paths.mechanisms().active() };
+        let outside = model.outside.selector.iter().filter(|_| !has_paths);
+        let outside = outside.map(|outside| outside.name.as_str());
         if let Some(selector) = selectors.iter().map(|active| active.table.key).chain(outside).next() {
             let message = "in a hybrid network hosts choose the switch, and there is one path by each";
-            self.error(&["paths", selector], message, "off");
+            self.error(
+                &["paths", selector],
+                message,
+                "off, or a network with several paths in `topology.packet`",
+            );
         }
         if model.has_flow_control() {
             let message = "flow control would pause the circuits' queues as well";

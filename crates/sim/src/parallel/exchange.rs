@@ -7,7 +7,7 @@ use std::{hint, thread};
 
 use plimsoll_units::{Span, Time};
 
-use plimsoll_fabric::Crossing;
+use plimsoll_fabric::{Crossing, DemandShare};
 
 use super::process::ProcessMail;
 use crate::hosts::Announcement;
@@ -182,14 +182,16 @@ impl Exchange {
         to: u8,
         packets: &mut Vec<Crossing>,
         announcements: &mut Vec<Announcement>,
+        demand: Option<&DemandShare>,
     ) {
-        let count = (packets.len() + announcements.len()) as u64;
+        let count = (packets.len() + announcements.len() + usize::from(demand.is_some())) as u64;
         if count > 0 {
             self.in_transit.fetch_add(count, Ordering::SeqCst);
             self.posted.fetch_add(count, Ordering::SeqCst);
             let mut mail = lock(&self.seats[usize::from(to)].mail[usize::from(here)]);
             hand_over(packets, &mut mail.packets);
             hand_over(announcements, &mut mail.announcements);
+            mail.demand.extend(demand.cloned());
         }
     }
 

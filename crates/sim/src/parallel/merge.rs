@@ -34,16 +34,16 @@ pub(super) fn merge(
     for (process, other) in (1..).zip(others) {
         let mut other = other.world;
         other.settle(end);
-        absorb(&mut first.world, other, plan, process);
+        absorb(&mut first.world, other, end, plan, process);
     }
     first.finish_settled(end)
 }
 
 /// Merges the part for which the world of `process` was responsible into `world`. Both are settled.
-fn absorb(world: &mut World, other: World, plan: &LpPlan, process: u8) {
+fn absorb(world: &mut World, other: World, end: Time, plan: &LpPlan, process: u8) {
     world.hosts.absorb(other.hosts, |host| plan.process_of(Node::Host(host)) == process);
     let links = other.fabric.network().links().iter();
     let is_other: Vec<bool> = links.map(|link| plan.process_of(link.from) == process).collect();
-    world.fabric.absorb(other.fabric, other.sources.events, |port| is_other[port.0 as usize]);
+    world.fabric.absorb(other.fabric, other.sources.events, end, |port| is_other[port.0 as usize]);
     world.recorder.absorb(other.recorder);
 }

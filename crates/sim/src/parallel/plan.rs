@@ -44,6 +44,10 @@ impl LpPlan {
         };
         let lookahead = lookahead(network, &hosts, &switches);
         let mut plan = LpPlan { processes: processes as u8, hosts, switches, lookahead };
+        if let Some(lead) = world.fabric.circuit_lead() {
+            // Each process has the demand of all others' hosts before the week begins that it is for.
+            plan.lookahead = plan.lookahead.min(lead);
+        }
         if world.rules.stop_when_finished {
             // A process stays so close to the others that it learns of the end in time.
             plan.lookahead = plan.lookahead.min(world.rules.grace);
@@ -83,8 +87,6 @@ pub(crate) fn obstacle(world: &World) -> Option<&'static str> {
         Some("a path selector from outside may know the whole network")
     } else if world.fabric.has_flow_control() {
         Some("flow control looks for deadlocks in the whole network")
-    } else if world.fabric.estimator().is_some() {
-        Some("the controller of circuits reads the demand of all hosts at one instant")
     } else if world.fabric.counts_links() || world.fabric.hooks().capture.is_some() {
         Some("packets are captured or counted in the order of the whole network")
     } else if world.recorder.first_sample().is_some() {

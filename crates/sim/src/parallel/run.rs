@@ -14,7 +14,7 @@ impl World {
     pub(super) fn become_process(&mut self, plan: &LpPlan, here: u8) {
         let links = self.fabric.network().links();
         let ends_in: Vec<u8> = links.iter().map(|link| plan.process_of(link.to)).collect();
-        self.fabric.set_boundary(here, ends_in);
+        self.fabric.set_boundary(here, plan.processes, ends_in);
         if !plan.hosts.contains(&here) {
             self.sources.workloads.clear();
         }
@@ -80,10 +80,12 @@ impl World {
             packet_hops: counters.packet_hops,
             events: counters.events,
         };
+        let share = self.fabric.take_demand_share();
         if let Some(process) = self.hosts.process_mut() {
             for (to, announcements) in (0..).zip(&mut process.announcements) {
                 let packets = self.fabric.outbox(to);
-                exchange.post(here, to, packets.unwrap_or(&mut Vec::new()), announcements);
+                let share = share.as_ref().filter(|_| to != here);
+                exchange.post(here, to, packets.unwrap_or(&mut Vec::new()), announcements, share);
             }
         }
         exchange.publish(here, status);
@@ -99,6 +101,7 @@ impl World {
         }
         mail.packets.clear();
         mail.announcements.drain(..).for_each(|announcement| self.hosts.expect(announcement));
+        mail.demand.drain(..).for_each(|share| self.fabric.add_demand_share(share));
     }
 
     /// Takes again what came before its connection was opened.

@@ -14,6 +14,7 @@ mod fabrics;
 mod faults;
 mod hosts;
 mod hybrid;
+mod hybrid_networks;
 mod idle;
 mod lab;
 mod mptcp;

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! At most two classes send at a time: the class of the established circuit, and one by the packet switch. REACToR
-//! calls this the host's side of its control protocol (Kapoor's thesis, section 7.2).
+//! calls this the host's side of its control protocol (Kapoor's thesis, section 7.2). A host with uplinks to several
+//! circuit switches has a circuit by each, to different destinations or to one.
 
 use std::collections::VecDeque;
 
@@ -22,8 +23,10 @@ use crate::net::{Packet, PathClass, Slot};
 /// The rates of a host's two ways into a hybrid network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClassRates {
-    /// The rate at which the class of a circuit may send.
+    /// The rate at which the class of a circuit may send by it.
     pub circuit: Rate,
+    /// The number of circuit switches to which the host has an uplink.
+    pub circuit_uplinks: u32,
     /// The rate at which the host may send to the packet switch.
     pub packet: Rate,
     /// True if the circuit is served first where both may send: the packet switch's rate would leave it nothing.
@@ -35,12 +38,12 @@ pub struct ClassRates {
 /// Signals from the controller to a host's queues.
 #[derive(Clone, Copy, Debug)]
 pub enum ClassSignal<'a> {
-    /// The circuit to this host is established.
-    Open(u32),
-    /// The host has no circuit any more.
-    Close,
-    /// A week begins, with these configurations and this residue for the packet switch. Where a time is given, the
-    /// residue may be sent at the rate that spreads it over that time; otherwise at once.
+    /// The circuit by the circuit switch of this number to this host is established.
+    Open(u32, u32),
+    /// The host has no circuit by this circuit switch any more.
+    Close(u32),
+    /// A week begins, with these configurations of all circuit switches and this residue for the packet switch. Where a
+    /// time is given, the residue may be sent at the rate that spreads it over that time; otherwise at once.
     Week(&'a [Configuration], &'a Demand, Option<Span>),
 }
 
@@ -54,11 +57,8 @@ pub struct ClassQueues {
     by_packet: VecDeque<Waiting>,
     by_packet_bytes: u64,
     packets: usize,
-    /// The destination of the established circuit.
-    open: Option<u32>,
-    /// The time at which that circuit was established.
-    opened: Time,
-    circuit: Pace,
+    /// The uplinks to circuit switches.
+    circuits: Vec<CircuitUplink>,
     packet: Pace,
     circuit_first: bool,
     classify: Classify,
@@ -68,6 +68,16 @@ pub struct ClassQueues {
     spread: Option<Span>,
     /// The class to be served next by the packet switch.
     turn: usize,
+}
+
+/// A host's uplink to a circuit switch.
+#[derive(Debug)]
+struct CircuitUplink {
+    /// The destination of the established circuit.
+    open: Option<u32>,
+    /// The time at which that circuit was established.
+    opened: Time,
+    pace: Pace,
 }
 
 /// The packets to one destination.
@@ -95,6 +105,8 @@ pub(super) struct DepartingPacket {
     pub(super) waiting: Waiting,
     /// The switch by which it travels.
     pub(super) by: PathClass,
+    /// The number of the circuit switch, if a circuit carries it.
+    pub(super) plane: u32,
     /// The time for which it has waited for a circuit, or for the end of one.
     pub(super) held: Span,
 }
@@ -143,9 +155,9 @@ impl ClassQueues {
             by_packet: VecDeque::new(),
             by_packet_bytes: 0,
             packets: 0,
-            open: None,
-            opened: Time::ZERO,
-            circuit: Pace::new(rates.circuit),
+            circuits: (0..rates.circuit_uplinks)
+                .map(|_| CircuitUplink { open: None, opened: Time::ZERO, pace: Pace::new(rates.circuit) })
+                .collect(),
             packet: Pace::new(rates.packet),
             circuit_first: rates.circuit_first,
             classify: rates.classify,
@@ -192,14 +204,18 @@ impl ClassQueues {
 
     /// Returns whether this week has a circuit to `destination`, now or later.
     pub fn has_circuit(&self, destination: u32) -> bool {
-        self.classes[destination as usize].waits || self.open == Some(destination)
+        let is_open = || self.circuits.iter().any(|uplink| uplink.open == Some(destination));
+        self.classes[destination as usize].waits || is_open()
     }
 
     /// Handles a signal from the controller at `now`.
     pub fn on_signal(&mut self, now: Time, signal: ClassSignal<'_>) {
         match signal {
-            ClassSignal::Open(destination) => (self.open, self.opened) = (Some(destination), now),
-            ClassSignal::Close => self.open = None,
+            ClassSignal::Open(plane, destination) => {
+                let uplink = &mut self.circuits[plane as usize];
+                (uplink.open, uplink.opened) = (Some(destination), now);
+            }
+            ClassSignal::Close(plane) => self.circuits[plane as usize].open = None,
             ClassSignal::Week(configurations, residue, spread) => {
                 (self.week, self.spread) = (now, spread);
                 for (destination, class) in self.classes.iter_mut().enumerate() {
@@ -265,12 +281,14 @@ impl ClassQueues {
 
     /// Returns when a packet that waits may be sent, where only a rate is in its way at `now`.
     pub(super) fn next_due(&self, now: Time) -> Option<Time> {
-        let circuit = self.open.map(|destination| &self.classes[destination as usize]);
-        let circuit = circuit.filter(|class| class.bytes > 0).map(|_| self.circuit.next);
+        let has_packets = |uplink: &&CircuitUplink| {
+            uplink.open.is_some_and(|destination| self.classes[destination as usize].bytes > 0)
+        };
+        let circuit = self.circuits.iter().filter(has_packets).map(|uplink| uplink.pace.next);
         let at_packet_rate = |at: Time| at.max(self.packet.next);
         let by_packet = (!self.by_packet.is_empty()).then_some(self.packet.next);
         let classes = self.classes.iter().filter_map(|class| self.may_leave_by_packet(class));
-        let next = circuit.into_iter().chain(by_packet).chain(classes.map(at_packet_rate)).min();
+        let next = circuit.chain(by_packet).chain(classes.map(at_packet_rate)).min();
         next.filter(|at| *at > now)
     }
 
@@ -290,14 +308,20 @@ impl ClassQueues {
     }
 
     fn pop_circuit(&mut self, now: Time) -> Option<DepartingPacket> {
-        let destination = self.open.filter(|_| self.circuit.next <= now)?;
+        // Of several circuits the one that has been free to send for the longest time.
+        let ready = (0..).zip(&mut self.circuits).filter_map(|(plane, uplink)| {
+            let destination = uplink.open.filter(|_| uplink.pace.next <= now)?;
+            (self.classes[destination as usize].bytes > 0).then_some((plane, destination, uplink))
+        });
+        let (plane, destination, uplink) = ready.min_by_key(|(_, _, uplink)| uplink.pace.next)?;
         let class = &mut self.classes[destination as usize];
         let (waiting, only_circuit) = class.pop_by_circuit()?;
-        self.circuit.on_sent(now, u64::from(waiting.size));
+        uplink.pace.on_sent(now, u64::from(waiting.size));
         // A class that needed no circuit before this one opened did not wait for it.
         let waited = class.waits || only_circuit;
-        let since = if waited { waiting.since } else { waiting.since.max(self.opened) };
-        Some(DepartingPacket::held(waiting, PathClass::Circuit, since, self.opened))
+        let since = if waited { waiting.since } else { waiting.since.max(uplink.opened) };
+        let departing = DepartingPacket::held(waiting, PathClass::Circuit, since, uplink.opened);
+        Some(DepartingPacket { plane, ..departing })
     }
 
     fn pop_packet(&mut self, now: Time) -> Option<DepartingPacket> {
@@ -308,7 +332,7 @@ impl ClassQueues {
             let size = u64::from(waiting.size);
             self.by_packet_bytes -= size;
             self.packet.on_sent(now, size);
-            return Some(DepartingPacket { waiting, by: PathClass::Packet, held: Span::ZERO });
+            return Some(DepartingPacket { waiting, by: PathClass::Packet, plane: 0, held: Span::ZERO });
         }
         let count = self.classes.len();
         let in_turn = (0..count).map(|step| (self.turn + step) % count);
@@ -332,7 +356,7 @@ impl DepartingPacket {
     /// A packet that has waited for a circuit, or for the end of that, from `since` until `freed`.
     fn held(waiting: Waiting, by: PathClass, since: Time, freed: Time) -> DepartingPacket {
         let held = freed.saturating_since(since);
-        DepartingPacket { waiting: Waiting { since: waiting.since + held, ..waiting }, by, held }
+        DepartingPacket { waiting: Waiting { since: waiting.since + held, ..waiting }, by, plane: 0, held }
     }
 }
 

@@ -263,12 +263,15 @@ impl Discipline {
             }
             Discipline::FairPerFlow(queues) => queues.pop(pause),
             Discipline::Priorities(queues) => queues.pop(pause),
-            Discipline::Classes(queues) => queues.pop(now).map(|DepartingPacket { waiting, by, held }| {
-                let packet = sink.packet_mut(waiting.slot);
-                packet.set_path_class(by);
-                packet.add_wait(WaitPlace::CIRCUIT, held);
-                waiting
-            }),
+            Discipline::Classes(queues) => {
+                queues.pop(now).map(|DepartingPacket { waiting, by, plane, held }| {
+                    let packet = sink.packet_mut(waiting.slot);
+                    packet.set_path_class(by);
+                    packet.set_circuit_plane(plane);
+                    packet.add_wait(WaitPlace::CIRCUIT, held);
+                    waiting
+                })
+            }
             Discipline::Pfabric(queue) => queue.pop_if(|waiting| pause.may(waiting.priority)),
             Discipline::Custom(queue) => {
                 let Queued { packet, since, mark, slot, draws } =

@@ -1,48 +1,62 @@
-//! Racks with a packet switch and a circuit switch above them (REACToR, Kapoor's thesis, section 7.2).
+//! Racks with a packet network and a circuit switch above them (REACToR, Kapoor's thesis, section 7.2).
 //!
 //! ```text
-//!      packet switch (eps)          circuit switch (ocs): no buffer, a matching of hosts
-//!        │ p uplinks a rack            │ one uplink a host
+//!      packet network (eps)         circuit switches (ocs): no buffer, a matching of hosts each
+//!        │ p uplinks a rack            │ an uplink to each a host
 //!        └──────────── ToR ────────────┘
 //!                       │ n hosts
 //! ```
 //!
-//! Ports after the NICs and the ports towards hosts: ToR to packet switch (rack by rack), packet switch to ToR, ToR to
-//! circuit switch (host by host), circuit switch to ToR.
+//! The packet network is one switch, or a topology of its own, whose hosts are the uplinks of the racks: rack by rack.
+//! Switches are numbered so: ToRs, the switches of the packet network, the circuit switches. [`next_hops`] has the
+//! numbers of ports.
+
+pub(super) mod next_hops;
 
 use plimsoll_units::{Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::kind::{Inside, Kind, TopologyCheck, TopologyCut, hosts, product};
-use super::link::{Choices, Link, LinkClass, Node, host_links};
-use super::{Network, Paths};
+use super::kind::{Inside, Kind, TopologyCheck, TopologyCut, hosts, product, switches};
+use super::link::{LinkClass, Node};
+use super::{HostNics, Network, PacketNetwork};
 use crate::Unbuildable;
-use crate::net::{Packet, PathClass, PortId};
+use next_hops::NextHops;
 
-/// Racks whose switches have uplinks to a packet switch and to a circuit switch. Tier names: `tor`, `eps`, `ocs`. A
-/// circuit leads from one host to another; the table `circuits` says how they are scheduled.
+/// Racks whose switches have uplinks to a packet network and to a circuit switch. Tier names: `tor`, `eps`, `ocs`; with
+/// `packet`, the tiers of that network in place of `eps`. A circuit leads from one host to another; the table
+/// `circuits` says how they are scheduled.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hybrid {
     /// Number of racks.
     pub racks: u32,
-    /// Hosts of a rack, each with an uplink of its own to the circuit switch; 1 by default.
+    /// Hosts of a rack, each with uplinks of its own to the circuit switches; 1 by default.
     #[serde(default = "one")]
     pub hosts_per_rack: u32,
-    /// Uplinks of a rack to the packet switch; default: as many as it has hosts.
+    /// Uplinks of a rack to the packet network; default: as many as it has hosts.
     #[serde(default)]
     pub packet_uplinks: Option<u32>,
+    /// The network between the racks' uplinks in place of one packet switch: a table with the `kind` `leaf-spine`,
+    /// `fat-tree`, `clos` or `file` and the keys of that topology. Its hosts are the uplinks, rack by rack, and have
+    /// `packet_rate` and `packet_delay`; its other links have the table's own rates and delays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packet: Option<PacketNetwork>,
+    /// Uplinks of a host to circuit switches, 1 to 16; default 1. Each leads to a switch of its own, `ocs0`, `ocs1` and
+    /// so on, so that a host has as many circuits at a time, to different hosts or to one. Together with the packet
+    /// switch's they share the rate of a host's link.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub circuit_uplinks: u32,
     /// Rate of a host's link.
     pub rate: Rate,
-    /// Rate of an uplink to the packet switch.
+    /// Rate of an uplink to the packet network.
     pub packet_rate: Rate,
     /// Rate of a circuit; default: `rate`.
     #[serde(default)]
     pub circuit_rate: Option<Rate>,
     /// One-way propagation of a host's link.
     pub delay: Span,
-    /// One-way propagation of an uplink to the packet switch; default: `delay`.
+    /// One-way propagation of an uplink to the packet network; default: `delay`.
     #[serde(default)]
     pub packet_delay: Option<Span>,
     /// One-way propagation of an uplink to the circuit switch; default: `delay`.
@@ -54,15 +68,27 @@ fn one() -> u32 {
     1
 }
 
+/// A scenario without `circuit_uplinks` has the digest that it had before there was this key.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_one(uplinks: &u32) -> bool {
+    *uplinks == 1
+}
+
 impl Hybrid {
     pub(super) const TIERS: &[&str] = &["tor", "eps", "ocs"];
 
-    fn hops(&self) -> NextHops {
-        NextHops {
-            racks: self.racks,
-            hosts_per_rack: self.hosts_per_rack,
-            packet_uplinks: self.packet_uplinks.unwrap_or(self.hosts_per_rack),
-        }
+    /// Returns the tiers of a hybrid network with a packet network of that kind.
+    pub(super) fn tiers_with(packet: &str) -> Option<&'static [&'static str]> {
+        TIERS_WITH.iter().find(|(kind, _)| *kind == packet).map(|(_, tiers)| *tiers)
+    }
+
+    fn uplinks(&self) -> u32 {
+        self.packet_uplinks.unwrap_or(self.hosts_per_rack)
+    }
+
+    /// Returns the number of uplinks of all racks.
+    fn all_uplinks(&self) -> u64 {
+        product([self.racks, self.uplinks()])
     }
 
     fn classes(&self) -> [LinkClass; 3] {
@@ -73,24 +99,81 @@ impl Hybrid {
             class(self.circuit_rate.unwrap_or(self.rate), self.circuit_delay),
         ]
     }
+
+    /// Returns how many switches the packet network has.
+    fn packet_switches(&self) -> u32 {
+        self.packet.as_ref().map_or(1, |packet| packet.params().switches().iter().sum())
+    }
+
+    /// Checks the table `packet`, and that it has a host for each uplink.
+    fn check_packet(&self, packet: &dyn Kind, check: &mut TopologyCheck) {
+        let mut of_packet = TopologyCheck::default();
+        packet.check(&mut of_packet);
+        check.errors_of("packet", of_packet);
+        let (hosts, uplinks) = (packet.hosts(), self.all_uplinks());
+        if packet.nics() != HostNics::One {
+            check.error(
+                "packet",
+                "a host with several links",
+                "one link for each host of the packet network",
+            );
+        } else if hosts != uplinks {
+            let problem = format!("{hosts} hosts for {uplinks} uplinks");
+            let (racks, each) = (self.racks, self.uplinks());
+            check.error("packet", problem, format!("{uplinks} hosts: {racks} racks x {each} uplinks"));
+        }
+        let taken = |name: &String| self.host(name).is_some() || self.own_switch(name).is_some();
+        let names = (0..self.packet_switches()).map(|switch| packet.switch_name(switch));
+        if let Some(name) = names.into_iter().find(taken) {
+            let problem = format!("a switch with the name `{name}`, which another node has");
+            check.error("packet", problem, "names other than those of hosts, racks and circuit switches");
+        }
+    }
+
+    /// Returns the number of the rack or circuit switch of that name.
+    fn own_switch(&self, name: &str) -> Option<u32> {
+        let number = |tier: &str| name.strip_prefix(tier)?.parse::<u32>().ok();
+        let rack = number("tor").filter(|rack| *rack < self.racks);
+        let circuits = number("ocs").filter(|circuit| *circuit < self.circuit_uplinks);
+        rack.or_else(|| circuits.map(|circuit| self.first_circuit_switch() + circuit))
+    }
+
+    fn first_circuit_switch(&self) -> u32 {
+        self.racks + self.packet_switches()
+    }
 }
+
+/// The tiers with each kind of packet network.
+const TIERS_WITH: &[(&str, &[&str])] = &[
+    ("leaf-spine", &["tor", "leaf", "spine", "ocs"]),
+    ("fat-tree", &["tor", "edge", "aggregation", "core", "ocs"]),
+    ("clos", &["tor", "edge", "aggregation", "core", "ocs"]),
+    ("file", &["tor", "switch", "ocs"]),
+];
 
 impl Kind for Hybrid {
     fn check(&self, check: &mut TopologyCheck) {
         check.at_least("racks", self.racks, 2);
         check.at_least("hosts_per_rack", self.hosts_per_rack, 1);
-        check.at_least("packet_uplinks", self.hops().packet_uplinks, 1);
+        check.at_least("packet_uplinks", self.uplinks(), 1);
+        if !(1..=CIRCUIT_UPLINKS_MAX).contains(&self.circuit_uplinks) {
+            let problem = format!("{} uplinks of a host to circuit switches", self.circuit_uplinks);
+            check.error("circuit_uplinks", problem, format!("1 to {CIRCUIT_UPLINKS_MAX}"));
+        }
         check.rate("rate", self.rate);
         check.rate("packet_rate", self.packet_rate);
         check.rate("circuit_rate", self.circuit_rate.unwrap_or(self.rate));
         let most = HOSTS_MAX;
         if self.hosts() > most {
             check.error("racks", format!("more than {most} hosts"), format!("at most {most} hosts in all"));
+        } else if let Some(packet) = &self.packet {
+            self.check_packet(packet.params(), check);
         }
     }
 
     fn tiers(&self) -> &'static [&'static str] {
-        Hybrid::TIERS
+        let with = self.packet.as_ref().and_then(|packet| Hybrid::tiers_with(packet.kind()));
+        with.unwrap_or(Hybrid::TIERS)
     }
 
     fn hosts(&self) -> u64 {
@@ -98,20 +181,34 @@ impl Kind for Hybrid {
     }
 
     fn links(&self) -> u64 {
-        let packet = product([self.racks, self.hops().packet_uplinks]);
-        self.hosts().saturating_mul(2).saturating_add(packet)
+        let packet = self.packet.as_ref().map_or(self.all_uplinks(), |packet| packet.params().links());
+        let of_hosts = self.hosts().saturating_mul(u64::from(self.circuit_uplinks) + 1);
+        of_hosts.saturating_add(packet)
     }
 
     fn switches(&self) -> Vec<u32> {
-        vec![self.racks, 1, 1]
+        let packet = self.packet.as_ref().map_or(vec![1], |packet| packet.params().switches());
+        [self.racks].into_iter().chain(packet).chain([self.circuit_uplinks]).collect()
     }
 
     fn switch_ports(&self, tier: usize) -> u32 {
-        let NextHops { racks, hosts_per_rack, packet_uplinks } = self.hops();
-        match tier {
-            0 => hosts_per_rack.saturating_mul(2).saturating_add(packet_uplinks),
-            1 => racks.saturating_mul(packet_uplinks),
-            _ => racks.saturating_mul(hosts_per_rack),
+        match (tier, &self.packet) {
+            (0, _) => {
+                let of_host = self.circuit_uplinks.saturating_add(1);
+                self.hosts_per_rack.saturating_mul(of_host).saturating_add(self.uplinks())
+            }
+            (tier, _) if tier + 1 == self.tiers().len() => count(self.hosts()),
+            (_, None) => count(self.all_uplinks()),
+            (tier, Some(packet)) => packet.params().switch_ports(tier - 1),
+        }
+    }
+
+    fn tier_ports(&self, tier: usize) -> u64 {
+        match &self.packet {
+            Some(packet) if (1..self.tiers().len() - 1).contains(&tier) => {
+                packet.params().tier_ports(tier - 1)
+            }
+            _ => u64::from(self.switches()[tier]) * u64::from(self.switch_ports(tier)),
         }
     }
 
@@ -120,191 +217,94 @@ impl Kind for Hybrid {
     }
 
     fn link_classes(&self) -> Vec<(Rate, Span)> {
-        self.classes().iter().map(|class| (class.rate, class.propagation)).collect()
+        let own = self.classes().map(|class| (class.rate, class.propagation));
+        let packet = self.packet.iter().flat_map(|packet| packet.params().link_classes());
+        own.into_iter().chain(packet).collect()
     }
 
     fn cuts(&self) -> Vec<TopologyCut> {
         let [_, packet, circuit] = self.classes();
-        let NextHops { hosts_per_rack, packet_uplinks, .. } = self.hops();
-        let circuits = circuit.rate.as_bps() as f64 * f64::from(hosts_per_rack);
-        let bits_per_second = packet.rate.as_bps() as f64 * f64::from(packet_uplinks) + circuits;
+        let circuits =
+            circuit.rate.as_bps() as f64 * f64::from(self.hosts_per_rack) * f64::from(self.circuit_uplinks);
+        let bits_per_second = packet.rate.as_bps() as f64 * f64::from(self.uplinks()) + circuits;
         vec![TopologyCut {
             links: "the uplinks of a rack to both switches",
-            inside: Inside::Groups(hosts_per_rack),
+            inside: Inside::Groups(self.hosts_per_rack),
             bits_per_second,
         }]
     }
 
     fn neighbours(&self, node: Node) -> Vec<Node> {
-        let NextHops { racks, hosts_per_rack, .. } = self.hops();
-        match node {
+        let &Hybrid { racks, hosts_per_rack, .. } = self;
+        let in_packet = |node: Node| match (&self.packet, node) {
+            (Some(packet), node) => packet.params().neighbours(node),
+            (None, Node::Host(_)) => vec![Node::Switch(0)],
+            (None, Node::Switch(_)) => hosts(0..count(self.all_uplinks())).collect(),
+        };
+        let own = |node: Node| match node {
+            Node::Host(uplink) => Node::Switch(uplink.0 / self.uplinks()),
+            Node::Switch(switch) => Node::Switch(racks + switch),
+        };
+        let mut all: Vec<Node> = match node {
             Node::Host(host) => vec![Node::Switch(host.0 / hosts_per_rack)],
             Node::Switch(rack) if rack < racks => {
-                let own = hosts(rack * hosts_per_rack..(rack + 1) * hosts_per_rack);
-                [Node::Switch(racks), Node::Switch(racks + 1)].into_iter().chain(own).collect()
+                let uplinks = hosts(rack * self.uplinks()..(rack + 1) * self.uplinks());
+                let above = uplinks.flat_map(in_packet).map(own);
+                let below = hosts(rack * hosts_per_rack..(rack + 1) * hosts_per_rack);
+                let first = self.first_circuit_switch();
+                above.chain(switches(first..first + self.circuit_uplinks)).chain(below).collect()
             }
-            Node::Switch(_) => (0..racks).map(Node::Switch).collect(),
-        }
+            Node::Switch(switch) if switch >= self.first_circuit_switch() => switches(0..racks).collect(),
+            Node::Switch(switch) => in_packet(Node::Switch(switch - racks)).into_iter().map(own).collect(),
+        };
+        let mut seen = std::collections::BTreeSet::new();
+        all.retain(|node| seen.insert(*node));
+        all
     }
 
     fn network(&self) -> Result<Network, Unbuildable> {
-        let hops = self.hops();
-        let links = hops.links(self.classes());
-        Ok(Network::new(hops.hosts(), hops.racks + 2, links, Hybrid::TIERS, Paths::Hybrid(hops)))
+        let [host, packet, circuit] = self.classes();
+        let above = match &self.packet {
+            Some(packet) => packet.params().network()?,
+            None => Network::rack(count(self.all_uplinks()), packet),
+        };
+        let counts = [self.racks, self.hosts_per_rack, self.uplinks(), self.circuit_uplinks];
+        let hops = NextHops::new(counts, above);
+        Ok(hops.network([host, packet, circuit], self.tiers()))
     }
+
+    fn switch(&self, name: &str) -> Option<u32> {
+        let in_packet = || match &self.packet {
+            Some(packet) => packet.params().switch(name),
+            None => (name == "eps0").then_some(0),
+        };
+        self.own_switch(name).or_else(|| in_packet().map(|switch| self.racks + switch))
+    }
+
+    fn switch_name(&self, switch: u32) -> String {
+        match switch.checked_sub(self.racks) {
+            None => format!("tor{switch}"),
+            Some(above) if above >= self.packet_switches() => {
+                format!("ocs{}", above - self.packet_switches())
+            }
+            Some(above) => match &self.packet {
+                Some(packet) => packet.params().switch_name(above),
+                None => "eps0".to_owned(),
+            },
+        }
+    }
+}
+
+/// The most circuit switches: a packet has room for the number of one of these.
+const CIRCUIT_UPLINKS_MAX: u32 = 16;
+
+/// Returns a count as the number that it is, or the largest.
+fn count(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 /// The most hosts: a demand matrix has as many rows and columns.
 const HOSTS_MAX: u64 = 4_096;
 
-/// The next hops between racks, packet switch and circuit switch.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NextHops {
-    racks: u32,
-    hosts_per_rack: u32,
-    packet_uplinks: u32,
-}
-
-impl NextHops {
-    fn hosts(&self) -> u32 {
-        self.racks * self.hosts_per_rack
-    }
-
-    /// Returns the number of the packet switch.
-    pub(crate) fn packet_switch(&self) -> u32 {
-        self.racks
-    }
-
-    /// Returns the number of the circuit switch.
-    pub(crate) fn circuit_switch(&self) -> u32 {
-        self.racks + 1
-    }
-
-    /// Returns the port to the circuit switch by which `host` sends.
-    pub(crate) fn circuit_from(&self, host: u32) -> PortId {
-        PortId(self.first_circuit() + host)
-    }
-
-    /// Returns the port of the circuit switch towards `host`.
-    pub(crate) fn circuit_to(&self, host: u32) -> PortId {
-        PortId(self.first_circuit() + self.hosts() + host)
-    }
-
-    /// Returns the first port from a ToR to the packet switch.
-    fn first_up(&self) -> u32 {
-        2 * self.hosts()
-    }
-
-    /// Returns the first port from the packet switch to a ToR.
-    fn first_down(&self) -> u32 {
-        self.first_up() + self.racks * self.packet_uplinks
-    }
-
-    /// Returns the first port from a ToR to the circuit switch.
-    fn first_circuit(&self) -> u32 {
-        self.first_down() + self.racks * self.packet_uplinks
-    }
-
-    fn links(&self, [host, packet, circuit]: [LinkClass; 3]) -> Vec<Link> {
-        let (packet_switch, circuit_switch) =
-            (Node::Switch(self.packet_switch()), Node::Switch(self.circuit_switch()));
-        let rack_of = |host: u32| host / self.hosts_per_rack;
-        let mut links: Vec<Link> = host_links(self.hosts(), host, rack_of).collect();
-        let uplinks = || (0..self.racks * self.packet_uplinks).map(|uplink| uplink / self.packet_uplinks);
-        links.extend(uplinks().map(|rack| packet.link(Node::Switch(rack), packet_switch, 0)));
-        links.extend(uplinks().map(|rack| packet.link(packet_switch, Node::Switch(rack), 1)));
-        let racks = || (0..self.hosts()).map(|host| Node::Switch(rack_of(host)));
-        links.extend(racks().map(|rack| circuit.link(rack, circuit_switch, 0)));
-        links.extend(racks().map(|rack| circuit.link(circuit_switch, rack, 2)));
-        links
-    }
-
-    /// Returns the port by which `switch` passes `packet` on, whose path class is known. An uplink to the packet switch
-    /// belongs to one host, or to several where there are fewer uplinks than hosts.
-    pub(crate) fn next_port(&self, switch: u32, packet: &Packet) -> PortId {
-        let (src, dst) = (packet.src.0, packet.dst.0);
-        let (rack, uplink) = (dst / self.hosts_per_rack, dst % self.hosts_per_rack % self.packet_uplinks);
-        if switch == self.circuit_switch() {
-            return self.circuit_to(dst);
-        }
-        if switch == self.packet_switch() {
-            return PortId(self.first_down() + rack * self.packet_uplinks + uplink);
-        }
-        if switch == rack {
-            return PortId(self.hosts() + dst);
-        }
-        if packet.path_class() == PathClass::Circuit {
-            return self.circuit_from(src);
-        }
-        let uplink = src % self.hosts_per_rack % self.packet_uplinks;
-        PortId(self.first_up() + switch * self.packet_uplinks + uplink)
-    }
-
-    /// Returns the ports by the packet switch; a circuit is not a choice of a switch.
-    pub(super) fn choices(&self, switch: u32, dst: u32) -> Choices {
-        let rack = dst / self.hosts_per_rack;
-        let first = if switch == self.circuit_switch() {
-            return Choices::one(self.circuit_to(dst).0);
-        } else if switch == self.packet_switch() {
-            self.first_down() + rack * self.packet_uplinks
-        } else if switch == rack {
-            return Choices::one(self.hosts() + dst);
-        } else {
-            self.first_up() + switch * self.packet_uplinks
-        };
-        Choices { first, count: self.packet_uplinks, tier: 0 }
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-    use crate::net::HostId;
-
-    fn hybrid() -> Hybrid {
-        Hybrid {
-            racks: 3,
-            hosts_per_rack: 2,
-            packet_uplinks: Some(1),
-            rate: Rate::from_gbps(100),
-            packet_rate: Rate::from_gbps(10),
-            circuit_rate: None,
-            delay: Span::from_us(1),
-            packet_delay: None,
-            circuit_delay: Some(Span::from_ns(500)),
-        }
-    }
-
-    /// The nodes of a packet's path.
-    fn path(src: u32, dst: u32, class: PathClass) -> Vec<Node> {
-        let network = hybrid().network().expect("a hybrid network can be built");
-        let mut packet = Packet::new(HostId(src), HostId(dst), 9, 1500);
-        packet.set_path_class(class);
-        network.path(&packet).map(|port| network.link(port).to).collect()
-    }
-
-    #[test]
-    fn packets_go_by_the_switch_of_their_class() {
-        let switch = Node::Switch;
-        let (to_5, to_1) = (Node::Host(HostId(5)), Node::Host(HostId(1)));
-        assert_eq!(path(0, 5, PathClass::Packet), [switch(0), switch(3), switch(2), to_5]);
-        assert_eq!(path(0, 5, PathClass::Either), [switch(0), switch(3), switch(2), to_5]);
-        assert_eq!(path(0, 5, PathClass::Circuit), [switch(0), switch(4), switch(2), to_5]);
-        assert_eq!(path(0, 1, PathClass::Circuit), [switch(0), to_1], "a rack needs no circuit");
-    }
-
-    #[test]
-    fn neighbours_are_the_ends_of_links() {
-        let network = hybrid().network().expect("a hybrid network can be built");
-        let hosts = (0..network.hosts()).map(|host| Node::Host(HostId(host)));
-        for node in hosts.chain((0..network.switches()).map(Node::Switch)) {
-            let links = network.links().iter().filter(|link| link.from == node);
-            let ends: BTreeSet<Node> = links.map(|link| link.to).collect();
-            assert_eq!(ends, hybrid().neighbours(node).into_iter().collect(), "{node:?}");
-        }
-        assert_eq!(network.links().len() as u64, 2 * hybrid().links(), "both directions");
-        assert_eq!(hybrid().switch_name(4), "ocs0");
-    }
-}
+mod tests;

@@ -2,7 +2,7 @@
 
 use plimsoll_units::{Rate, Span};
 
-use super::{HostNics, Network, Node, TIERS, Topology};
+use super::{File, HostNics, Hybrid, Network, Node, PacketNetwork, TIERS, Topology};
 use crate::Unbuildable;
 use crate::net::HostId;
 
@@ -185,6 +185,14 @@ impl TopologyCheck {
         self.errors.push(InvalidValue { key, problem: problem.into(), allowed: allowed.into() });
     }
 
+    /// Reports the errors of the table that is the value of `key`.
+    pub fn errors_of(&mut self, key: &'static str, table: TopologyCheck) {
+        for InvalidValue { key: within, problem, allowed } in table.errors {
+            let problem = if within.is_empty() { problem } else { format!("`{within}`: {problem}") };
+            self.error(key, problem, allowed);
+        }
+    }
+
     /// Reports a number below `least`.
     pub fn at_least(&mut self, key: &'static str, number: u32, least: u32) {
         if number < least {
@@ -228,9 +236,34 @@ impl Topology {
         self.params().tiers()
     }
 
-    /// Returns the tiers of a kind, if there is such a kind.
-    pub fn tiers_of(kind: &str) -> Option<&'static [&'static str]> {
-        TIERS.iter().find(|(name, _)| *name == kind).map(|(_, tiers)| *tiers)
+    /// Returns the tiers of a kind, if there is such a kind. In a hybrid network they depend on the kind of its
+    /// `packet` network, if it has one.
+    pub fn tiers_of(kind: &str, packet: Option<&str>) -> Option<&'static [&'static str]> {
+        match packet {
+            Some(packet) if kind == "hybrid" => Hybrid::tiers_with(packet),
+            _ => TIERS.iter().find(|(name, _)| *name == kind).map(|(_, tiers)| *tiers),
+        }
+    }
+
+    /// Returns the graph file of the topology, or of its packet network, and its table within `[topology]`, which is
+    /// empty for the topology itself.
+    pub fn file(&self) -> Option<(&File, &'static str)> {
+        match self {
+            Topology::File(file) => Some((file, "")),
+            Topology::Hybrid(Hybrid { packet: Some(PacketNetwork::File(file)), .. }) => {
+                Some((file, "packet"))
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the same file, to be given its graph.
+    pub fn file_mut(&mut self) -> Option<&mut File> {
+        match self {
+            Topology::File(file) => Some(file),
+            Topology::Hybrid(Hybrid { packet: Some(PacketNetwork::File(file)), .. }) => Some(file),
+            _ => None,
+        }
     }
 
     /// Returns whether some topology has a tier of that name.

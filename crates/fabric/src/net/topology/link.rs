@@ -2,7 +2,7 @@
 
 use plimsoll_units::{Rate, Span};
 
-use crate::net::{HostId, WaitPlace};
+use crate::net::HostId;
 
 /// A node of the network: a host or a switch.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -34,14 +34,6 @@ impl Link {
     #[inline]
     pub fn transit(&self, size: u16) -> Span {
         self.rate.byte_time().span(u64::from(size)) + self.propagation
-    }
-
-    /// Returns the component to which a packet's waiting time at this port is added.
-    pub fn wait(&self) -> WaitPlace {
-        match self.from {
-            Node::Host(_) => WaitPlace::Nic,
-            Node::Switch(_) => WaitPlace::TIERS[usize::from(self.tier)],
-        }
     }
 }
 

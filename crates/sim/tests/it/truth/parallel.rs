@@ -158,6 +158,76 @@ fn nightly() -> String {
     format!("{FLOWS}{host}")
 }
 
+/// Circuits by the demand of all hosts, two a host, beside a leaf-spine network between the racks.
+const HYBRID: &str = "
+version = 1
+title = 'hybrid'
+[run]
+duration = '8ms'
+drain = '200ms'
+[topology]
+kind = 'hybrid'
+racks = 4
+hosts_per_rack = 2
+rate = '10Gbps'
+circuit_rate = '4Gbps'
+packet_rate = '1Gbps'
+delay = '1us'
+circuit_uplinks = 2
+[topology.packet]
+kind = 'leaf-spine'
+leaves = 2
+spines = 2
+hosts_per_leaf = 4
+rate = '1Gbps'
+delay = '2us'
+[host]
+backpressure = true
+[port.host]
+buffer = '256KB'
+[port.switch]
+buffer = '60 packets'
+[transport]
+kind = 'dctcp'
+min_rto = '1ms'
+[workload.all]
+kind = 'all-to-all'
+size = '200KB'
+load = 0.3
+count = 100
+";
+
+/// The schedules of circuits and all that was observed of them are the same on any number of threads: with hosts in
+/// several processes and in one, with each estimator, with links that fail, and with losses in a circuit switch.
+#[test]
+fn circuits_are_the_same_on_any_number_of_threads() {
+    let answered = "[workload.rpc]\nkind = 'rpc'\nrequest = '100B'\nresponse = '20KB'\nload = 0.05\n";
+    let fault = "[[fault]]\nfrom = 'tor1'\nto = 'ocs1'\ndown = true\nat = '2ms'\nuntil = '5ms'\n\
+                 [[fault]]\nfrom = 'leaf0'\nto = 'spine1'\ndown = true\nat = '1ms'\n";
+    let [packet, host] = ["[topology.packet]", "[host]"].map(|table| HYBRID.find(table).unwrap());
+    let one_switch = format!("{}{}", &HYBRID[..packet], &HYBRID[host..]);
+    for text in [
+        HYBRID.to_owned(),
+        format!("{HYBRID}{fault}"),
+        format!("{HYBRID}{answered}[circuits]\nestimator = 'hints'\n"),
+        format!("{one_switch}[circuits]\nestimator = 'switch_counters'\nscheduler = 'rotor'\n"),
+        format!("{one_switch}[circuits]\nestimator = 'slow_socket_buffers'\npoll = '4ms'\ndrain = '0ns'\n"),
+    ] {
+        let model = model(&text, None, None);
+        assert_eq!(plimsoll_sim::obstacle(&model).unwrap(), None);
+        let alone = plimsoll_sim::run(&model, &mut |_| true).unwrap();
+        assert!(alone.circuits.iter().map(|circuit| circuit.bytes).sum::<u64>() > 1_000_000, "{text}");
+        assert!(alone.circuit_weeks.iter().any(|week| week.known_sent_bytes > 0), "{text}");
+        for threads in [1, 2, 4] {
+            let outcome = run_in_parts(&model, threads, &mut |_| true).unwrap();
+            assert_eq!(outcome.counters, alone.counters, "{threads} threads: {text}");
+            assert_eq!(outcome.circuit_weeks, alone.circuit_weeks, "{threads} threads: {text}");
+            assert_eq!(outcome.circuits, alone.circuits, "{threads} threads: {text}");
+            assert_eq!(Digest::of(&outcome), Digest::of(&alone), "{threads} threads: {text}");
+        }
+    }
+}
+
 #[test]
 fn any_number_of_threads_gives_the_same_bytes() {
     let nightly = nightly();

@@ -7,11 +7,16 @@ use crate::net::{HostId, Packet, PathClass, Slot};
 
 /// Host 0 of three, with circuits of 8 Gb/s (a byte a nanosecond) and a packet switch of 0.8 Gb/s.
 fn queues() -> ClassQueues {
-    queues_that_classify(Classify::WhenSent)
+    queues_with(Classify::WhenSent, 1)
 }
 
 fn queues_that_classify(classify: Classify) -> ClassQueues {
+    queues_with(classify, 1)
+}
+
+fn queues_with(classify: Classify, circuit_uplinks: u32) -> ClassQueues {
     let rates = ClassRates {
+        circuit_uplinks,
         circuit: Rate::from_gbps(8),
         packet: Rate::from_mbps(800),
         circuit_first: false,
@@ -67,13 +72,13 @@ fn a_class_with_a_circuit_to_come_waits_for_it_but_for_its_residue() {
     }
     assert_eq!(pop(&mut queues, 0), Some((1, PathClass::Packet)), "the residue has room for one packet");
     assert_eq!((pop(&mut queues, 50_000), queues.next_due(at(50_000))), (None, None));
-    queues.on_signal(at(60_000), ClassSignal::Open(1));
+    queues.on_signal(at(60_000), ClassSignal::Open(0, 1));
     let sent = queues.pop(at(60_000)).unwrap();
     assert_eq!((sent.by, sent.held), (PathClass::Circuit, Span::from_us(60)), "it has waited since it came");
     assert_eq!(sent.waiting.since, at(60_000), "no wait is counted twice");
     // 1,000 bytes at 8 Gb/s.
     assert_eq!((pop(&mut queues, 60_999), queues.next_due(at(60_999))), (None, Some(at(61_000))));
-    queues.on_signal(at(61_000), ClassSignal::Close);
+    queues.on_signal(at(61_000), ClassSignal::Close(0));
     assert_eq!(pop(&mut queues, 61_000), None);
     assert_eq!((queues.len(), queues.class_bytes(1)), (1, 1_000));
 }
@@ -97,7 +102,7 @@ fn path_classes_bind_packets_to_a_switch() {
     push(&mut queues, 1, 1, PathClass::Packet);
     assert_eq!(pop(&mut queues, 1), Some((1, PathClass::Packet)));
     assert_eq!((pop(&mut queues, 90_000), queues.next_due(at(90_000))), (None, None), "no circuit, ever");
-    queues.on_signal(at(90_000), ClassSignal::Open(1));
+    queues.on_signal(at(90_000), ClassSignal::Open(0, 1));
     assert_eq!(pop(&mut queues, 90_000), Some((1, PathClass::Circuit)));
 }
 
@@ -110,9 +115,32 @@ fn a_packet_that_is_classified_when_queued_keeps_its_switch() {
     week(&mut queues, 1, [0; 3], None);
     push(&mut queues, 2, 1, PathClass::Either);
     assert_eq!((queues.waiting(1, PathClass::Packet), queues.class_bytes(1)), ((1, 1_000), 1_000));
-    queues.on_signal(at(3), ClassSignal::Open(1));
+    queues.on_signal(at(3), ClassSignal::Open(0, 1));
     assert_eq!(pop(&mut queues, 3), Some((1, PathClass::Packet)));
     assert_eq!(pop(&mut queues, 3), Some((1, PathClass::Circuit)));
+}
+
+/// Two uplinks: circuits to two destinations send at once, each at its rate, and two to one destination take turns.
+#[test]
+fn a_host_sends_by_all_its_circuits() {
+    let mut queues = queues_with(Classify::WhenSent, 2);
+    for to in [1, 1, 1, 1, 2, 2] {
+        push(&mut queues, 0, to, PathClass::Circuit);
+    }
+    let mut pop = |queues: &mut ClassQueues, ns: u64| {
+        queues.pop(at(ns)).map(|departure| (departure.waiting.slot.number(), departure.plane))
+    };
+    queues.on_signal(at(0), ClassSignal::Open(0, 1));
+    queues.on_signal(at(0), ClassSignal::Open(1, 2));
+    assert!(queues.has_circuit(1) && queues.has_circuit(2));
+    let both = [pop(&mut queues, 0), pop(&mut queues, 0), pop(&mut queues, 0)];
+    assert_eq!(both, [Some((1, 0)), Some((2, 1)), None]);
+    assert_eq!(queues.next_due(at(0)), Some(at(1_000)));
+    queues.on_signal(at(500), ClassSignal::Close(1));
+    assert_eq!([pop(&mut queues, 1_000), pop(&mut queues, 1_000)], [Some((1, 0)), None]);
+    queues.on_signal(at(1_500), ClassSignal::Open(1, 1));
+    let to_one = [pop(&mut queues, 1_500), pop(&mut queues, 2_000), pop(&mut queues, 2_500)];
+    assert_eq!(to_one, [Some((1, 1)), Some((1, 0)), None]);
 }
 
 #[test]
