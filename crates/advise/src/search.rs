@@ -255,7 +255,9 @@ impl Searching<'_> {
                         None => State::Searched,
                     };
                     let found = lines.variants.into_iter();
-                    found.map(|variant| (variant.name.clone(), (variant.line.clone(), state(&variant)))).collect()
+                    found
+                        .map(|variant| (variant.name.clone(), (variant.line.clone(), state(&variant))))
+                        .collect()
                 }
                 Err(SearchStop::OutOfTime) => BTreeMap::new(),
                 Err(error) => return Err(error),
