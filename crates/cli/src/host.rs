@@ -192,9 +192,8 @@ fn read_policy(path: &Path) -> Result<Policy> {
     if path != Path::new("-") {
         return Ok(Policy::read(path)?);
     }
-    let mut text = String::new();
-    let mut bounded = std::io::stdin().lock().take(POLICY_BYTES_MAX);
-    bounded.read_to_string(&mut text).context("cannot read the policy from standard input")?;
+    let bounded = std::io::stdin().lock().take(POLICY_BYTES_MAX);
+    let text = std::io::read_to_string(bounded).context("cannot read the policy from standard input")?;
     Policy::parse(&text, "").map_err(|error| anyhow!("standard input: {error}"))
 }
 
