@@ -192,9 +192,10 @@ fn read_policy(path: &Path) -> Result<Policy> {
     if path != Path::new("-") {
         return Ok(Policy::read(path)?);
     }
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     let mut bounded = std::io::stdin().lock().take(POLICY_BYTES_MAX);
-    bounded.read_to_string(&mut text).context("cannot read the policy from standard input")?;
+    bounded.read_to_end(&mut bytes).context("cannot read the policy from standard input")?;
+    let text = String::from_utf8(bytes).context("standard input: it is no text in UTF-8")?;
     Policy::parse(&text, "").map_err(|error| anyhow!("standard input: {error}"))
 }
 

@@ -48,7 +48,7 @@ pub struct Applied {
 pub struct PendingChange {
     /// The namespace and file systems in which both versions are applied.
     pub here: Here,
-    /// The new plan.
+    /// The plan of the new version.
     pub plan: ApplyPlan,
     /// The steps in which it differs from the applied plan.
     pub difference: Difference,

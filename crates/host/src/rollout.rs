@@ -36,7 +36,7 @@ pub enum HostState {
     RollingBack,
     /// The policy was rolled back.
     RolledBack,
-    /// The rollback failed.
+    /// The rollback failed, or gave no reply.
     InDoubt,
 }
 
@@ -45,7 +45,7 @@ pub enum HostState {
 pub enum HostCommand {
     /// Apply the policy, to be confirmed before a deadline.
     Apply,
-    /// Confirm the policy.
+    /// Confirm the policy that waits for it.
     Confirm,
     /// Undo this apply, whether it was confirmed or not.
     RollBack,
@@ -84,7 +84,8 @@ pub struct Rollout {
 }
 
 impl Rollout {
-    /// Creates a rollout to `hosts` hosts, none of which has begun; [`Rollout::next_commands`] returns its first commands.
+    /// Creates a rollout to `hosts` hosts, none of which has begun; [`Rollout::next_commands`] returns its first
+    /// commands.
     pub fn new(hosts: usize, sizes: WaveSizes) -> Rollout {
         let (size, growth) = (sizes.first.max(1), sizes.growth.max(1));
         Rollout { hosts: vec![HostState::Waiting; hosts], wave: 0..0, size, growth, has_failed: false }
@@ -97,9 +98,9 @@ impl Rollout {
             return Vec::new();
         }
         if self.has_failed {
-            let touched =
+            let has_begun =
                 |state| !matches!(state, HostState::Waiting | HostState::RolledBack | HostState::InDoubt);
-            return self.command(HostCommand::RollBack, HostState::RollingBack, touched);
+            return self.command(HostCommand::RollBack, HostState::RollingBack, has_begun);
         }
         if is(HostState::Applied) {
             return self

@@ -53,7 +53,8 @@ mod tests {
         let dashboard =
             "  \"title\": \"a_title\",\n  \"expr\": \"rate(a_requests_total{b=~\\\"$a_b\\\"}[5m]) / c\"\n";
         assert_eq!(asked(dashboard, "a_"), ["a_requests_total", "a_b"].map(str::to_owned).into());
-        let rules = "  - alert: a_name\n    expr: >-\n      a_one > 1\n      and a_two\n    for: a_time\n    expr: a_three\n";
+        let rules = "  - alert: a_name\n    expr: >-\n      a_one > 1\n      and a_two\n    for: a_time\n\
+                     \x20   expr: a_three\n";
         assert_eq!(alerted(rules, "a_"), ["a_one", "a_two", "a_three"].map(str::to_owned).into());
     }
 }

@@ -152,7 +152,7 @@ fn own_part(program: PortProgram) -> PortProgram {
 /// A new plan of a policy that is applied, and its difference from the applied plan.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PlanChange {
-    /// The new plan.
+    /// The plan of the new version.
     pub plan: ApplyPlan,
     /// The steps that differ.
     pub difference: Difference,
