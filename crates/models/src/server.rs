@@ -14,8 +14,9 @@
 //! engine's rule.
 //!
 //! Departures from the machine: a request is classified when it enters its queue, after the delivery, not before; the
-//! threads are never taken off their cores, except by a [`Neighbour`]; system time is spent before the lock, and all at once, where a real request
-//! spends some of it on its answer; a reader that gets a lock after a wait is woken like a writer.
+//! threads are never taken off their cores, except by a [`Neighbour`]; system time is spent before the lock, and all
+//! at once, where a real request spends some of it on its answer; a reader that gets a lock after a wait is woken like
+//! a writer.
 
 mod arrivals;
 mod keys;
@@ -24,16 +25,18 @@ mod machine;
 mod model;
 mod neighbour;
 mod outcome;
+mod spacing;
 mod steering;
 
 use plimsoll_mechanisms::InvalidParam;
 
-pub use arrivals::{ServerArrivals, Spacing};
+pub use arrivals::ServerArrivals;
 pub use keys::{KeyPopularity, Keys};
 pub use lock::Locking;
 pub use model::{Costs, Dispatch, MemoryPlacement, Numa, ServerModel, Steering, THREADS_MAX};
 pub use neighbour::{EvictedLines, Neighbour, ProcessorShare};
 pub use outcome::{LockCounts, Served, ServerOutcome};
+pub use spacing::Spacing;
 
 /// Serves `model.requests` requests.
 ///

@@ -6,6 +6,7 @@ use plimsoll_units::{Span, Stream, Streams, Time};
 use serde::Deserialize;
 
 use super::model::{is_rate, is_share, is_time, unless};
+use super::spacing::Spacing;
 
 /// The arrival process of requests.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
@@ -53,29 +54,6 @@ pub enum ServerArrivals {
         /// When requests come due; not in a closed loop.
         due: Box<ServerArrivals>,
     },
-}
-
-/// The spacing of a client's requests, or of a neighbour's slices.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Spacing {
-    /// Exponentially distributed gaps.
-    Poisson,
-    /// Gaps that are uniform between zero and twice the mean.
-    Uniform,
-    /// Equal gaps, with a random phase.
-    Constant,
-}
-
-impl Spacing {
-    /// Returns a gap, in means.
-    pub(super) fn draw(self, stream: &mut Stream) -> f64 {
-        match self {
-            Spacing::Poisson => exponential(stream),
-            Spacing::Uniform => 2.0 * uniform(stream),
-            Spacing::Constant => 1.0,
-        }
-    }
 }
 
 impl ServerArrivals {

@@ -21,8 +21,7 @@ use plimsoll_traffic::distribution::uniform;
 use plimsoll_units::{Span, Stream, Streams, Time};
 use serde::Deserialize;
 
-use super::arrivals::Spacing;
-use super::model::{is_share, unless};
+use super::spacing::Spacing;
 
 /// A job on the server's machine, by the shares that it takes; without any of them it takes nothing.
 #[derive(Clone, PartialEq, Default, Debug, Deserialize)]
@@ -67,14 +66,14 @@ pub struct EvictedLines {
 
 impl Neighbour {
     pub(super) fn check(&self, threads: u32) -> Result<(), InvalidParam> {
-        unless((0.0..1.0).contains(&self.line), "line", self.line, "0 to less than 1")?;
+        InvalidParam::unless((0.0..1.0).contains(&self.line), "line", self.line, "0 to less than 1")?;
         let evicted = self.cache.map_or(0.0, |cache| cache.evicted);
-        unless(is_share(evicted), "evicted", evicted, "0 to 1")?;
+        InvalidParam::unless((0.0..=1.0).contains(&evicted), "evicted", evicted, "0 to 1")?;
         let Some(ProcessorShare { share, slice, cores, .. }) = self.processors else { return Ok(()) };
-        unless((0.0..=SHARE_MOST).contains(&share), "share", share, "0 to 0.99")?;
-        unless((SLICE_LEAST..=SLICE_MOST).contains(&slice), "slice", slice, "100ns to 1s")?;
+        InvalidParam::unless((0.0..=SHARE_MOST).contains(&share), "share", share, "0 to 0.99")?;
+        InvalidParam::unless((SLICE_LEAST..=SLICE_MOST).contains(&slice), "slice", slice, "100ns to 1s")?;
         let cores = cores.unwrap_or(threads);
-        unless((1..=threads).contains(&cores), "cores", cores, "1 to the number of threads")
+        InvalidParam::unless((1..=threads).contains(&cores), "cores", cores, "1 to the number of threads")
     }
 
     /// Returns the slices on the cores of the first threads; the cores of further threads have none.
