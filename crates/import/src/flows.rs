@@ -99,11 +99,11 @@ fn open(path: &Path) -> std::io::Result<BufReader<std::fs::File>> {
     Ok(BufReader::new(plimsoll_files::open_to_read(path, Origin::Argument)?))
 }
 
-/// An import under way.
+/// An import of several files while they are read.
 struct Import<'a> {
     settings: &'a FlowSettings,
     intake: Option<Intake>,
-    /// The logs have times.
+    /// True if the records of the logs have times.
     times: bool,
     gap: Span,
     notes: assemble::Facts,

@@ -31,7 +31,7 @@ pub(crate) enum Structure {
     Csv,
     /// A line a record, with white space between the cells.
     Blanks,
-    /// An object a record.
+    /// An object of JSON for each record.
     Json,
 }
 

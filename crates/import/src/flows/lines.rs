@@ -46,7 +46,7 @@ impl<R: BufRead> Lines<R> {
 pub(crate) enum Separator {
     /// CSV, with a comma or another character.
     Character(char),
-    /// White space.
+    /// Any number of blanks and tabs.
     Blanks,
 }
 

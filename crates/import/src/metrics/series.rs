@@ -5,7 +5,7 @@
 pub(super) enum Form {
     /// A sum since the start of a program, which begins at 0 again when the program restarts.
     Counter,
-    /// An amount a second.
+    /// An amount for each second of the step.
     Rate,
 }
 

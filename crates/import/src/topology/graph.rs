@@ -15,7 +15,7 @@ pub struct Graph {
     pub links: Vec<GraphLink>,
 }
 
-/// A host of a graph.
+/// A host of a graph, as the export describes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GraphHost {
     /// The name in the export.

@@ -3,7 +3,7 @@
 //! | attribute | of | meaning |
 //! |---|---|---|
 //! | `label`, `name`, or the label that yEd draws | node | its name; otherwise its `id` |
-//! | `type`, `role`, `kind` | node | a host if it has host or server in it, a switch if switch, router, leaf, spine, tor |
+//! | `type`, `role`, `kind` | node | a host if it has host or server in it; a switch: switch, router, leaf, spine |
 //! | `ip`, `address` | node | an address |
 //! | `rate`, `bandwidth`, `speed`, `capacity` | edge | its rate with a unit, such as 25G |
 //! | `LinkSpeedRaw` | edge | its rate in bits per second, as the Internet Topology Zoo has it |
@@ -22,7 +22,7 @@ use crate::invalid::Invalid;
 /// A node or an edge, while its element is open.
 #[derive(Default)]
 struct Element {
-    /// The `id` of a node.
+    /// The `id` attribute of a node; empty for an edge.
     id: String,
     /// The `source` and `target` of an edge; none of a node.
     ends: Option<(String, String)>,
@@ -106,7 +106,7 @@ fn kind(text: &str) -> NodeKind {
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
     if has(&["host", "server"]) {
         NodeKind::Host
-    } else if has(&["switch", "router", "leaf", "spine", "tor"]) {
+    } else if has(&["switch", "router", "leaf", "spine"]) {
         NodeKind::Switch
     } else {
         NodeKind::Unknown

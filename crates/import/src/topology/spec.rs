@@ -7,7 +7,7 @@ use super::shape::{Shape, Topology};
 use crate::found::{Note, Remark};
 use crate::invalid::Invalid;
 
-/// A parsed spec.
+/// A spec, as the value of `--topology` has it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Spec<'a> {
     pub(super) kind: &'static str,
