@@ -140,8 +140,8 @@ impl Advice {
         });
     }
 
-    /// Returns the best candidate, if it is better than the scenario as it is: by its line, or by the trials before lines
-    /// are known.
+    /// Returns the best candidate, if it is better than the scenario as it is: by its line, or by the trials where no
+    /// line is known.
     pub fn best(&self) -> Option<&Ranked> {
         let best = self.ranking.first().filter(|best| best.name != crate::BASE)?;
         let base = self.ranking.iter().find(|one| one.name == crate::BASE)?;

@@ -43,9 +43,9 @@ pub struct Candidate {
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scale {
-    /// The dotted key.
+    /// The dotted key of the scenario.
     pub key: String,
-    /// The factor.
+    /// The factor of the value in the scenario.
     pub times: f64,
 }
 
@@ -57,7 +57,7 @@ pub struct Tune {
     pub key: String,
     /// The values to try, as TOML.
     pub values: Vec<String>,
-    /// The factors to try.
+    /// The factors of the candidate's own value to try.
     pub times: Vec<f64>,
 }
 

@@ -282,7 +282,7 @@ impl Searching<'_> {
         Ok(())
     }
 
-    /// Ranks what is known.
+    /// Ranks the candidates by the runs that are finished.
     fn advice(&self, is_needed: bool) -> Advice {
         let (asked, slos) = (self.asked, &self.asked.slos);
         let base = self.trials.get(BASE).cloned().unwrap_or_default();
