@@ -62,7 +62,7 @@ pub enum CalibrateError {
     /// No parameter changes the latency.
     #[error("{0}: no effect on the latency; name other keys with --fit")]
     NoEffect(String),
-    /// A run failed.
+    /// A run of the scenario failed.
     #[error(transparent)]
     Run(#[from] BatchError),
 }
@@ -84,16 +84,16 @@ pub struct Fit {
     pub merged: Vec<String>,
     /// The overrides that give the scenario its values.
     pub set: Vec<String>,
-    /// The number of runs.
+    /// The number of runs that the fit made.
     pub runs: u64,
 }
 
-/// A fitted parameter.
+/// A parameter with the value that was fitted.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Fitted {
     /// The key of the scenario.
     pub key: String,
-    /// Its value in us.
+    /// The fitted value of the key in us.
     pub us: f64,
     /// Half of its 95 % interval in us, from the errors of the quantiles.
     pub error_us: f64,

@@ -6,7 +6,7 @@ use plimsoll_units::Span;
 /// A key whose value is fitted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Parameter {
-    /// The key.
+    /// The key of the scenario that is set.
     pub key: String,
     /// True if the table of the key is set whole, since the scenario has its mechanism turned off.
     in_table: bool,

@@ -80,7 +80,7 @@ impl BenchWatch for UntilInterrupt {
     }
 }
 
-/// The printed results.
+/// The results in the form that is printed as JSON.
 #[derive(Serialize)]
 struct Calibrated<'a> {
     fit: &'a Fit,

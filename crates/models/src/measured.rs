@@ -108,7 +108,7 @@ pub enum MeasuredError {
     Buckets {
         /// The name of the histogram.
         metric: String,
-        /// The reason.
+        /// The property that makes the histogram invalid.
         reason: String,
     },
     /// The file has no column of that name.
