@@ -98,6 +98,8 @@ mod tests {
             checksum: 0,
             syn: false,
             ends: false,
+            is_reset: false,
+            is_tls: false,
         };
         Frame {
             time: Time::ZERO + Span::from_ns(ns),
@@ -107,6 +109,7 @@ mod tests {
             bytes: payload + 74,
             segment: Some(segment),
             datagram: None,
+            dscp: 0,
         }
     }
 

@@ -127,7 +127,7 @@ fn a_host_sends_by_all_its_circuits() {
     for to in [1, 1, 1, 1, 2, 2] {
         push(&mut queues, 0, to, PathClass::Circuit);
     }
-    let mut pop = |queues: &mut ClassQueues, ns: u64| {
+    let pop = |queues: &mut ClassQueues, ns: u64| {
         queues.pop(at(ns)).map(|departure| (departure.waiting.slot.number(), departure.plane))
     };
     queues.on_signal(at(0), ClassSignal::Open(0, 1));
