@@ -4,8 +4,6 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
-use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 
 use anyhow::{Context as _, Result, anyhow};
 use clap::Subcommand;
@@ -13,13 +11,13 @@ use plimsoll_host::{ApplyPlan, Host, PlanChange, Policy, PolicyJournal, PolicyNa
 use plimsoll_process::note;
 use plimsoll_scenario::Registry;
 use plimsoll_units::Span;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::memory::{self, Work};
 use crate::output::{self, Done};
 
 #[cfg(feature = "kernel")]
 mod confirmation;
+mod heeded;
 #[cfg(feature = "kernel")]
 mod kernel;
 #[cfg(not(feature = "kernel"))]
@@ -239,16 +237,5 @@ fn show(path: &Path, folders: &StateFolders) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Watches the signals that would otherwise end this process within a change; 0 means none yet.
-fn watched() -> Result<Arc<AtomicUsize>> {
-    let caught = Arc::new(AtomicUsize::new(0));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register_usize(signal, caught.clone(), signal as usize)?;
-    }
-    Ok(caught)
-}
-
 /// The largest policy on standard input, in bytes.
 const POLICY_BYTES_MAX: u64 = 1 << 20;
-/// The beginning of the message of an apply that waits for its confirmation, by which a rollout recognizes it.
-const TO_KEEP_IT: &str = "to keep it, ";

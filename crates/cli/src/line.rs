@@ -59,8 +59,8 @@ pub struct Args {
     /// some thousands in all runs of a load together.
     #[arg(long, value_name = "N", value_parser = whole::<u64>(1..))]
     messages: Option<u64>,
-    /// Time for the search: `5m`. Chooses a length of runs with which the search fits, unless `--messages` does, and ends
-    /// with the intervals that are known then.
+    /// Time for the search: `5m`. Chooses a length of runs with which the search fits, unless `--messages` does, and
+    /// ends with the intervals that are known then.
     #[arg(long, value_name = "TIME", value_parser = time)]
     budget: Option<Duration>,
     /// Search only this variant; may be repeated. The run directory is that of all variants, so that the rest can

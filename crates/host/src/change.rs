@@ -10,12 +10,59 @@
 //! idempotent, so a revert that was interrupted can be repeated from its start.
 
 use crate::apply::{ApplyProgress, RolledBack};
+use crate::folders::StateFolders;
 use crate::journal::{Applied, PendingChange, PolicyJournal};
 use crate::lock::HostLock;
 use crate::names::PolicyName;
-use crate::plan::{Move, PlanChange, plan_change};
+use crate::plan::{Beneath, Difference, Move, plan};
 use crate::step::{Step, System, Undone};
-use crate::{Error, Facts, Policy};
+use crate::{ApplyPlan, Error, Facts, Policy};
+
+/// A new plan of a policy that is applied, and its difference from the applied plan.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PlanChange {
+    /// The plan of the new version.
+    pub plan: ApplyPlan,
+    /// The steps that differ.
+    pub difference: Difference,
+}
+
+/// Plans `policy` in place of `applied`, its version in force.
+///
+/// # Errors
+/// Returns the errors of [`plan`]; [`Error::InPart`] or [`Error::Unconfirmed`] if the earlier apply is not complete or
+/// not confirmed, and [`Error::Elsewhere`] if it was made in another network namespace.
+pub fn plan_change(
+    policy: &Policy,
+    applied: &Applied,
+    facts: &dyn Facts,
+    folders: &StateFolders,
+) -> Result<PlanChange, Error> {
+    let name = policy.name();
+    applied.here.check_mounts(name)?;
+    if let Some(network) = applied.here.other_network() {
+        return Err(Error::Elsewhere(format!(
+            "policy {name} is applied in another network namespace, {network}; change it there, or roll it back first"
+        )));
+    }
+    if !applied.is_complete() {
+        return Err(Error::InPart(name.clone()));
+    }
+    if !applied.confirmed {
+        return Err(Error::Unconfirmed(name.clone()));
+    }
+    let steps = &applied.plan.steps;
+    let missing = steps
+        .iter()
+        .filter_map(|step| applied.here.missing(name, &step.device()?))
+        .map(|why| why.to_string());
+    if let Some(why) = missing.into_iter().next() {
+        return Err(Error::Unavailable(vec![why]));
+    }
+    let plan = plan(policy, &Beneath { facts, steps }, folders)?;
+    let difference = Difference::between(steps, &plan.steps);
+    Ok(PlanChange { plan, difference })
+}
 
 /// Applies `change`, which must have been planned under the same lock. With `to_confirm`, it stays pending until
 /// [`confirm`](crate::confirm). `at` is called at every point of progress, with the index of the change's part. Returns
@@ -43,7 +90,7 @@ pub fn apply_change(
     if !reasons.is_empty() {
         return Err(Error::Unavailable(reasons));
     }
-    journal.begin_change(change, &applied)?;
+    journal.begin_change(&change.plan, &applied)?;
     at(ApplyProgress::Journaled);
     let mut left = Vec::new();
     for (index, part) in difference.moves().into_iter().enumerate() {

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::folders::StateFolders;
 use crate::here::Here;
 use crate::names::PolicyName;
-use crate::plan::{Difference, Move, PlanChange};
+use crate::plan::{Difference, Move};
 use crate::step::Step;
 use crate::{ApplyPlan, Error, Policy};
 
@@ -198,13 +198,13 @@ impl PolicyJournal {
         folder.rename(UNFINISHED, PLAN).map_err(doing())
     }
 
-    /// Writes the new plan of a changed policy beside the applied plan `applied`.
+    /// Writes the plan of a changed policy, `new`, beside the applied plan `applied`.
     ///
     /// # Errors
     /// The errors of [`PolicyJournal::begin`].
-    pub(crate) fn begin_change(&self, change: &PlanChange, applied: &Applied) -> Result<(), Error> {
+    pub(crate) fn begin_change(&self, new: &ApplyPlan, applied: &Applied) -> Result<(), Error> {
         let wrong = |why| Error::Journal { file: "the plan".to_owned(), why };
-        let plan = change.plan.clone();
+        let plan = new.clone();
         plan.check(&self.name, &self.folders).map_err(wrong)?;
         let both = [applied.plan.steps.clone(), plan.steps.clone()].concat();
         let here = Here::of(&both, plan.cgroups.as_deref(), &self.folders)?;

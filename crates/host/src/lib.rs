@@ -53,7 +53,7 @@ mod status;
 mod step;
 
 pub use apply::{ApplyProgress, RolledBack, apply, confirm, roll_back_plan, rollback, rollback_rest};
-pub use change::{apply_change, roll_back_last};
+pub use change::{PlanChange, apply_change, plan_change, roll_back_last};
 pub use error::Error;
 pub use facts::{Device, Facts, Host, HostRoute, RootQueue, Unit};
 pub use folders::StateFolders;
@@ -70,7 +70,7 @@ pub use metrics::{bind, open_metrics, serve};
 pub use names::{CgroupPath, DeviceName, InvalidName, PolicyName, Prefix, UnitName};
 #[cfg(feature = "kernel")]
 pub use observe::observe;
-pub use plan::{ApplyPlan, Difference, Move, PlanChange, plan, plan_change};
+pub use plan::{ApplyPlan, Difference, Move, plan};
 #[cfg(feature = "kernel")]
 pub use plimsoll_bpf::ConnectionOptions;
 pub use policy::{Dctcp, DeviceSide, Pacer, PacerQueue, Policy, PolicyError, QjumpPolicy, in_line};

@@ -21,7 +21,8 @@ mod levels;
 mod pacer;
 mod shown;
 
-pub use difference::{Difference, Move, PlanChange, plan_change};
+pub(crate) use beneath::Beneath;
+pub use difference::{Difference, Move};
 #[cfg(feature = "kernel")]
 pub(crate) use levels::TRAFFIC;
 

@@ -424,8 +424,8 @@ impl<'a> Driver<'a> {
         Ok(found)
     }
 
-    /// Measures how fast messages come at the load where the search begins, and what they cost: by the first variant, in
-    /// a run of the scenario's duration over `part`, which becomes longer until it has `part` messages, at most
+    /// Measures how fast messages come at the load where the search begins, and what they cost: by the first variant,
+    /// in a run of the scenario's duration over `part`, which becomes longer until it has `part` messages, at most
     /// `lengthened` times. `None` if no objective is about messages.
     fn pace(&mut self, part: u64, lengthened: u32) -> Result<Option<Pace>, SearchStop> {
         let over = &self.asked.over;

@@ -31,5 +31,6 @@ pub use lines::Lines;
 pub use over::Over;
 pub use plimsoll_experiment::Slo;
 pub use question::{Asked, LineQuestion};
-pub use smaller::{Expected, Smaller};
+pub use search::Expected;
+pub use smaller::Smaller;
 pub use so_far::SoFar;

@@ -12,7 +12,7 @@ use crate::measure::{Run, Sample, estimate, slow_when_idle, strain};
 use crate::over::Over;
 use crate::question::Asked;
 use crate::reach::Reach;
-use crate::search::{Found, Line, SearchState, VariantSearch};
+use crate::search::{Expected, Found, Line, SearchState, VariantSearch};
 
 /// The load lines of all variants, with the question that they answer: the content of `lines.json`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -122,6 +122,11 @@ pub struct AtLoad {
 }
 
 impl Lines {
+    /// Returns the lines by variant, as what a search of a larger network expects.
+    pub fn expected(&self) -> Expected {
+        self.variants.iter().map(|variant| (variant.name.clone(), variant.line.clone())).collect()
+    }
+
     /// The variants whose objectives the load of today violates: significantly, or by the best estimate where it is too
     /// near to the line, or because no load is known to meet them.
     pub fn overloaded(&self) -> Vec<&Variant> {

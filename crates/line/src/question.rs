@@ -10,7 +10,7 @@ use plimsoll_scenario::Scenario;
 use crate::lines::Lines;
 use crate::over::{Over, OverError};
 use crate::page::PageTexts;
-use crate::smaller::Expected;
+use crate::search::Expected;
 
 /// A question for a load line, as a user writes it.
 #[derive(Clone, PartialEq, Debug)]

@@ -1,5 +1,7 @@
 //! The search for a variant's line ([`plimsoll_stats::search`]), by the objectives of a scenario.
 
+use std::collections::BTreeMap;
+
 use plimsoll_experiment::slo::Slo;
 use plimsoll_stats::search;
 use plimsoll_stats::verdict::Verdict;
@@ -7,6 +9,9 @@ use plimsoll_stats::verdict::Verdict;
 pub use plimsoll_stats::search::{Ask, Found, Line, SearchRange, SearchState, rounded};
 
 use crate::measure::{Run, Sample, confirms, judge, may_decide, strain};
+
+/// The lines of a smaller network, by variant, with which a search of the whole network begins.
+pub type Expected = BTreeMap<String, Line>;
 
 /// The search of one variant's load line, which reads the objectives' measurements.
 pub type VariantSearch<'a> = search::Search<Slos<'a>>;

@@ -5,14 +5,9 @@
 //! or server that it is about, with its fan-out; and if nearly as much of the traffic between hosts leaves its rack.
 //! Where that cannot be, there is none.
 
-use std::collections::BTreeMap;
-
 use plimsoll_scenario::model::{Model, Workload};
 use plimsoll_scenario::{Overrides, Scenario};
 use plimsoll_traffic::facts::NetworkFacts;
-
-use crate::lines::Lines;
-use crate::search::Line;
 
 /// A network with fewer racks than the scenario's.
 #[derive(Clone, Debug)]
@@ -22,9 +17,6 @@ pub struct Smaller {
     /// What it has less of: `8 pods of 32, 2048 hosts of 8192`.
     pub words: String,
 }
-
-/// The lines of a smaller network, by variant, with which a search of the whole network begins.
-pub type Expected = BTreeMap<String, Line>;
 
 /// The number of hosts from which on a smaller network is looked for.
 const LARGE: u64 = 300;
@@ -58,13 +50,6 @@ impl Smaller {
                 .all(|(whole, part)| keeps(&whole.model, &part.model))
                 .then_some(Smaller { scenario: smaller, words })
         })
-    }
-}
-
-impl Lines {
-    /// Returns the lines by variant, as what a search of a larger network expects.
-    pub fn expected(&self) -> Expected {
-        self.variants.iter().map(|variant| (variant.name.clone(), variant.line.clone())).collect()
     }
 }
 

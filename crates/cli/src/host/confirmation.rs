@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use rustix::process::getpgrp;
 use rustix::termios::{QueueSelector, tcflush, tcgetpgrp};
 
-use super::TO_KEEP_IT;
+use super::heeded::TO_KEEP_IT;
 use super::kernel::say;
 
 /// The result of the wait.

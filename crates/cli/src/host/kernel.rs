@@ -7,6 +7,7 @@ use plimsoll_host::{ApplyProgress, Error, HostLock, Kernel, PolicyStatus, Rolled
 use plimsoll_process::note;
 
 use super::confirmation::{self, ConfirmationEnd};
+use super::heeded::watched;
 use super::*;
 
 /// The reason why this build cannot apply a policy.

@@ -15,9 +15,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, anyhow, bail};
 use plimsoll_host::{HostCommand, HostReply, HostState, Policy, PolicyName, Rollout, WaveSizes};
 use plimsoll_process::note;
-use plimsoll_units::Span;
+use plimsoll_units::{Span, whole};
 use serde::Serialize;
 
+use super::heeded;
 use crate::output::{self, Done, Format};
 
 /// Options of an apply at many hosts.
@@ -29,11 +30,11 @@ pub struct RolloutArgs {
     /// Number of hosts of the first wave. The next wave begins when all hosts of a wave are confirmed; if one fails,
     /// the wave is rolled back, and no other begins.
     #[arg(long, value_name = "HOSTS", default_value_t = 1, requires = "on")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(value_parser = whole::<u32>(1..))]
     wave: u32,
     /// Factor by which each wave is larger than the one before.
     #[arg(long, value_name = "FACTOR", default_value_t = 1, requires = "on")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(value_parser = whole::<u32>(1..))]
     growth: u32,
     /// Command that runs another one at a host; `{host}` is the host's name. Words are separated by spaces, and no
     /// shell reads them.
@@ -73,7 +74,7 @@ pub fn run(path: &Path, list: &Path, within: Span, args: &RolloutArgs) -> Done {
         lines: mpsc::channel(),
     };
     let sizes = WaveSizes { first: args.wave as usize, growth: args.growth as usize };
-    let rollout = fleet.roll_out(Rollout::new(fleet.hosts.len(), sizes), &*super::watched()?)?;
+    let rollout = fleet.roll_out(Rollout::new(fleet.hosts.len(), sizes), &*heeded::watched()?)?;
     fleet.show(&rollout)?;
     Ok(ExitCode::from(if rollout.has_succeeded() { 0 } else { output::FINDING }))
 }
@@ -220,7 +221,7 @@ impl Fleet<'_> {
             wait = Duration::ZERO;
             let line = plimsoll_text::printable(&line).into_owned();
             note!("{}: {line}", self.hosts[host].name);
-            if command == HostCommand::Apply && line.starts_with(super::TO_KEEP_IT) {
+            if command == HostCommand::Apply && line.starts_with(heeded::TO_KEEP_IT) {
                 rollout.on_reply(host, command, HostReply::Applied);
                 let applies = |one: &&mut Running| one.host == host && one.command == command;
                 self.running.iter_mut().filter(applies).for_each(|one| one.has_replied = true);

@@ -87,7 +87,7 @@ pub struct CircuitWeek {
     pub week: u64,
     /// When its schedule was made; none for week 0.
     pub made: Option<ScheduleTimes>,
-    /// When the week began.
+    /// The time at which the week began.
     pub begins: Time,
     /// When the next week began, or the run ended.
     pub ends: Time,

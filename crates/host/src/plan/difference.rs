@@ -1,5 +1,4 @@
-//! [`Difference`] is what leads from an applied plan to another plan of the same policy, and [`PlanChange`] is that
-//! other plan together with it.
+//! [`Difference`] is what leads from an applied plan to another plan of the same policy.
 //!
 //! ```text
 //! applied plan:  A  B  C  D          kept:     A  D      are not touched
@@ -9,13 +8,8 @@
 
 use std::fmt;
 
-use crate::facts::Facts;
-use crate::folders::StateFolders;
-use crate::journal::Applied;
-use crate::plan::beneath::Beneath;
 use crate::policy::{Pace, Pacer, QjumpPolicy, Segments};
 use crate::step::{PortProgram, Step};
-use crate::{ApplyPlan, Error, Policy, plan};
 
 /// The steps in which two plans of a policy differ.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -147,52 +141,6 @@ fn own_part(program: PortProgram) -> PortProgram {
         }
         PortProgram::Ports(_) | PortProgram::PhantomQueue(_) => program,
     }
-}
-
-/// A new plan of a policy that is applied, and its difference from the applied plan.
-#[derive(Clone, PartialEq, Debug)]
-pub struct PlanChange {
-    /// The plan of the new version.
-    pub plan: ApplyPlan,
-    /// The steps that differ.
-    pub difference: Difference,
-}
-
-/// Plans `policy` in place of `applied`, its version in force.
-///
-/// # Errors
-/// Returns the errors of [`plan`]; [`Error::InPart`] or [`Error::Unconfirmed`] if the earlier apply is not complete or
-/// not confirmed, and [`Error::Elsewhere`] if it was made in another network namespace.
-pub fn plan_change(
-    policy: &Policy,
-    applied: &Applied,
-    facts: &dyn Facts,
-    folders: &StateFolders,
-) -> Result<PlanChange, Error> {
-    let name = policy.name();
-    applied.here.check_mounts(name)?;
-    if let Some(network) = applied.here.other_network() {
-        return Err(Error::Elsewhere(format!(
-            "policy {name} is applied in another network namespace, {network}; change it there, or roll it back first"
-        )));
-    }
-    if !applied.is_complete() {
-        return Err(Error::InPart(name.clone()));
-    }
-    if !applied.confirmed {
-        return Err(Error::Unconfirmed(name.clone()));
-    }
-    let steps = &applied.plan.steps;
-    let missing = steps
-        .iter()
-        .filter_map(|step| applied.here.missing(name, &step.device()?))
-        .map(|why| why.to_string());
-    if let Some(why) = missing.into_iter().next() {
-        return Err(Error::Unavailable(vec![why]));
-    }
-    let plan = plan(policy, &Beneath { facts, steps }, folders)?;
-    let difference = Difference::between(steps, &plan.steps);
-    Ok(PlanChange { plan, difference })
 }
 
 /// Prints the part as a line of a diff.

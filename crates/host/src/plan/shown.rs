@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use plimsoll_mechanisms::qjump::{Levels, latency_bound, priority_of};
 
 use super::ApplyPlan;
-use super::difference::{Difference, Move, PlanChange};
+use super::difference::{Difference, Move};
+use crate::change::PlanChange;
 use crate::policy::{QjumpPolicy, Tagging};
 use crate::step::Step;
 

@@ -53,8 +53,8 @@ pub trait Kind {
         None
     }
 
-    /// Returns the setting of a scenario, `key=value`, that gives the network another number of racks, as [`Kind::racks`]
-    /// counts them, and changes nothing else that a message meets.
+    /// Returns the setting of a scenario, `key=value`, that gives the network another number of racks, as
+    /// [`Kind::racks`] counts them, and changes nothing else that a message meets.
     fn with_racks(&self, _count: u32) -> Option<String> {
         None
     }
