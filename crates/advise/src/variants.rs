@@ -158,6 +158,8 @@ pub fn settings(point: &Point) -> String {
     for line in point.settings().lines() {
         let table =
             line.strip_prefix('[').and_then(|line| line.strip_suffix(']')).filter(|key| !key.contains('='));
+        // A tier without any key says nothing.
+        let table = table.filter(|key| !(key.starts_with("port.") && key.matches('.').count() == 1));
         let Some((key, value)) = table.map(|key| (key, "{}")).or(line.split_once(" = ")) else { continue };
         let key = ports.map_or_else(|| key.to_owned(), |ports| of_all_switches(ports, key));
         if !by_digest(&key) && known.insert(key.clone()) {

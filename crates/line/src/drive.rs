@@ -24,7 +24,7 @@ use crate::measure::{Run, Sample, slow_when_idle, strain};
 use crate::pace::{self, Pace};
 use crate::question::Asked;
 use crate::reach::Reach;
-use crate::search::{Ask, FirstLook, Line, SearchRange, SearchState, Slos, VariantSearch, rounded};
+use crate::search::{Ask, Expected, FirstLook, Line, SearchRange, SearchState, Slos, VariantSearch, rounded};
 use crate::so_far::{Judged, SoFar};
 pub use trials::{Trial, trials};
 
@@ -132,10 +132,12 @@ struct Driver<'a> {
     watch: &'a dyn SearchWatch,
     journal: Mutex<Store<JournaledRun>>,
     variants: Vec<SearchedVariant>,
-    /// The settings laid over the scenario beside the load.
-    length: Option<String>,
+    /// The length of runs in messages, with what is known of their pace; `None` for the scenario's own length.
+    length: Option<(Pace, u64)>,
     /// Whether the runs are those of the first look, which may be shorter.
     is_first_look: bool,
+    /// The lines of a first look by shorter runs, with which the search begins, by variant.
+    looked: Vec<(String, Line)>,
     /// For each load as it is written, a model for each variant.
     models: BTreeMap<String, Vec<Model>>,
     so_far: Mutex<SoFar>,
@@ -168,7 +170,7 @@ pub fn draw(
         None => None,
     };
     driver.tell_cost(pace);
-    driver.length = pace.zip(question.messages).map(|(pace, messages)| pace.length(messages));
+    driver.length = pace.zip(question.messages);
     let range = SearchRange {
         low: over.low.min(start),
         start,
@@ -178,31 +180,43 @@ pub fn draw(
         replicates_max: question.replicates_max,
     };
     let reaches = driver.reaches()?;
-    let ranges: Vec<SearchRange> =
-        driver.variants.iter().map(|variant| expected(range, asked.expected.get(&variant.label))).collect();
+    let looked = driver.first_look(&reaches, range, pace);
+    let by_look: Expected = driver.looked.iter().cloned().collect();
+    let known = if asked.expected.is_empty() { &by_look } else { &asked.expected };
+    let range = |variant: &SearchedVariant| expected(range, known.get(&variant.label));
+    let ranges: Vec<SearchRange> = driver.variants.iter().map(range).collect();
     let mut searches: Vec<VariantSearch<'_>> =
         reaches.iter().zip(&ranges).map(|(reach, range)| reach.search(Slos(slos), *range)).collect();
-    let searched = driver
-        .first_look(&reaches, range, pace)
-        .and_then(|()| driver.search(&mut searches, "", 0))
-        .and_then(|()| driver.tell_apart(&searches));
+    let searched =
+        looked.and_then(|()| driver.search(&mut searches, "", 0)).and_then(|()| driver.tell_apart(&searches));
     let versus = match searched {
-        Err(SearchStop::OutOfTime) if searches.iter().any(|search| search.loads().next().is_some()) => {
+        Err(SearchStop::OutOfTime) if is_known(&searches) || !driver.looked.is_empty() => {
             vec![None; searches.len()]
         }
         searched => searched?,
     };
-    let unfinished: Vec<bool> = searches.iter_mut().map(|search| !search.asks().is_empty()).collect();
+    let looked =
+        |number: usize| driver.looked.get(number).map(|(_, line)| line.brief(|load| over.shown(load)));
+    let unfinished: Vec<Option<Option<String>>> = searches
+        .iter_mut()
+        .enumerate()
+        .map(|(number, search)| (!search.asks().is_empty()).then(|| looked(number)))
+        .collect();
     let labels: Vec<&str> = driver.variants.iter().map(|variant| variant.label.as_str()).collect();
     let found = labels.into_iter().zip(&searches).zip(&reaches).zip(versus).zip(unfinished);
-    let found = found.map(|((((name, search), reach), versus), is_unfinished)| Searched {
+    let found = found.map(|((((name, search), reach), versus), unfinished)| Searched {
         name,
         search,
         reach,
         versus,
-        is_unfinished,
+        unfinished,
     });
     Ok(lines::assemble(asked, found))
+}
+
+/// Returns whether a search has runs.
+fn is_known(searches: &[VariantSearch<'_>]) -> bool {
+    searches.iter().any(|search| search.loads().next().is_some())
 }
 
 /// Returns the range of a search that begins at the ends of a line that is expected.
@@ -259,7 +273,18 @@ impl<'a> Driver<'a> {
         }
         let so_far = Mutex::new(SoFar { there: journal.len(), ..SoFar::default() });
         let (journal, models) = (Mutex::new(journal), BTreeMap::new());
-        Driver { asked, room, watch, journal, variants, length: None, is_first_look: false, models, so_far }
+        Driver {
+            asked,
+            room,
+            watch,
+            journal,
+            variants,
+            length: None,
+            is_first_look: false,
+            looked: Vec::new(),
+            models,
+            so_far,
+        }
     }
 
     /// Returns the load at which the search begins.
@@ -310,19 +335,22 @@ impl<'a> Driver<'a> {
         let range = FirstLook::range(range);
         let mut looks: Vec<search::Search<FirstLook<'_>>> =
             reaches.iter().map(|reach| reach.search(FirstLook(Slos(&self.asked.slos)), range)).collect();
-        let length = self.length.clone();
-        if let Some((pace, messages)) = short {
-            self.use_length(Some(pace.length(messages)), true);
+        let length = self.length;
+        if short.is_some() {
+            self.use_length(short, true);
         }
         let looked = self.search(&mut looks, " by a first run", rest);
         self.use_length(length, false);
         self.so_far().lines = self.known(&looks);
+        if short.is_some() {
+            self.looked = self.known(&looks);
+        }
         self.tell(&News::FirstLook);
         looked
     }
 
     /// Uses another length of runs from now on.
-    fn use_length(&mut self, length: Option<String>, is_first_look: bool) {
+    fn use_length(&mut self, length: Option<(Pace, u64)>, is_first_look: bool) {
         if self.length != length {
             self.models.clear();
         }
@@ -450,6 +478,7 @@ impl<'a> Driver<'a> {
             let Some((Sample { messages, .. }, slo)) = fewest else { return Ok(None) };
             if *messages >= part.min(ENOUGH) || (left == 0 && *messages > 0) {
                 return Ok(Some(Pace {
+                    load,
                     warmup: warmup.as_secs_f64(),
                     messages_per_second: *messages as f64 / counted.as_secs_f64(),
                     cost: took.as_secs_f64() / duration.as_secs_f64(),
@@ -487,7 +516,7 @@ impl<'a> Driver<'a> {
         if !self.models.contains_key(&written) {
             let mut overrides = Overrides { replicates: 1, ..scenario.overrides().clone() };
             overrides.set.push(format!("{}={written}", over.key));
-            overrides.set.extend(self.length.clone());
+            overrides.set.extend(self.length.map(|(pace, messages)| pace.length(messages, load)));
             let scenario = scenario.with_overrides(&overrides).map_err(SearchStop::Scenario)?;
             let of = |variant: &SearchedVariant| {
                 let mine = |point: &&Point| {

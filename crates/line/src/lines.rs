@@ -169,7 +169,11 @@ impl Lines {
                     shown(self.over.high)
                 );
             }
-            (Found::Undecided | Found::Line, None) => return text + &self.undecided(variant, &what),
+            (Found::Undecided | Found::Line, None) => {
+                let unfinished =
+                    variant.unfinished.as_ref().map_or_else(String::new, |why| format!("; {why}"));
+                return text + &self.undecided(variant, &what) + &unfinished;
+            }
             (Found::Never, _) => {
                 let lowest = shown(line.high().unwrap_or(self.over.low));
                 match line.is_not_monotone() {
@@ -296,14 +300,14 @@ pub(crate) struct Searched<'a> {
     pub(crate) search: &'a VariantSearch<'a>,
     pub(crate) reach: &'a Reach,
     pub(crate) versus: Option<Versus>,
-    /// Whether the search needs more runs.
-    pub(crate) is_unfinished: bool,
+    /// Where the search needs more runs, the line of a first look in short, if there was one.
+    pub(crate) unfinished: Option<Option<String>>,
 }
 
 pub(crate) fn assemble<'a>(asked: &Asked<'_>, found: impl Iterator<Item = Searched<'a>>) -> Lines {
     let Asked { scenario, slos, over, question, .. } = asked;
     let at = crate::search::rounded(asked.at.unwrap_or(over.today));
-    let variants = found.map(|Searched { name, search, reach, versus, is_unfinished }| {
+    let variants = found.map(|Searched { name, search, reach, versus, unfinished }| {
         let line = search.line();
         let binding = line.binding().or((!slos.is_empty()).then_some(0));
         let sunk = line.high().and_then(|high| search.loads().find(|(load, ..)| *load == high));
@@ -315,7 +319,7 @@ pub(crate) fn assemble<'a>(asked: &Asked<'_>, found: impl Iterator<Item = Search
             reason: reason(search, &line, reach, over, slos),
             part: part(search, &line, binding),
             undrained: sunk.and_then(|(_, _, runs)| undrained(&runs)),
-            unfinished: is_unfinished.then(|| unfinished(search)),
+            unfinished: unfinished.map(|looked| ended_early(search, looked)),
             versus,
             loads: search.loads().map(|(load, state, runs)| at_load(slos, load, state, &runs)).collect(),
             line,
@@ -363,13 +367,15 @@ fn today(search: &VariantSearch<'_>, at: f64, line: &Line, reach: &Reach) -> Sea
     }
 }
 
-/// Returns what an interval lacks whose search the time has ended.
-fn unfinished(search: &VariantSearch<'_>) -> String {
+/// Returns what an interval lacks whose search the time has ended, and what a first look had shown.
+fn ended_early(search: &VariantSearch<'_>, looked: Option<String>) -> String {
     let lower = match search.is_lower_end_confirmed() {
         true => "",
         false => ", and its lower end has too few seeds to exclude rare bad runs",
     };
-    format!("the time ended before the interval was as narrow as wanted{lower}")
+    let looked =
+        looked.map_or_else(String::new, |line| format!(" (a first look, with one run a load: {line})"));
+    format!("the time ended before the interval was as narrow as wanted{lower}{looked}")
 }
 
 /// Returns the reason why no load meets the objectives: they demand more than the network carries, or they exclude each

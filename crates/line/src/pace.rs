@@ -5,6 +5,8 @@ use std::time::Duration;
 /// The pace of a scenario at the load where a search begins, measured by one run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Pace {
+    /// The load at which it was measured.
+    pub(crate) load: f64,
     /// The simulated time before which messages do not count, in seconds.
     pub(crate) warmup: f64,
     /// The messages of the objectives' rarest workload in a simulated second.
@@ -19,13 +21,17 @@ const RUNS: f64 = 30.0;
 const PLANNED: f64 = 0.7;
 /// The bounds of a run's length in messages that a budget may choose: fewer say nothing of a tail.
 const MESSAGES: (f64, f64) = (50.0, 20_000.0);
+/// The most by which a run at a low load is longer.
+const LONGER: f64 = 8.0;
 /// The part of a run's messages that a run of the first look has.
 const FIRST_LOOK: u64 = 16;
 
 impl Pace {
-    /// Writes the length of a run with so many messages, as `--set` takes it.
-    pub(crate) fn length(&self, messages: u64) -> String {
-        format!("run.duration={}us", (self.simulated(messages as f64) * 1e6).ceil())
+    /// Writes the length of a run with so many messages, as `--set` takes it. A run at a lower `load` costs less, so it
+    /// is longer by as much, up to [`LONGER`].
+    pub(crate) fn length(&self, messages: u64, load: f64) -> String {
+        let times = (self.load / load).clamp(1.0, LONGER);
+        format!("run.duration={}us", (self.simulated(messages as f64 * times) * 1e6).ceil())
     }
 
     /// Estimates how long a run of so many messages takes.
@@ -64,11 +70,14 @@ pub(crate) fn of_first_look(messages: u64) -> Option<u64> {
 mod tests {
     use super::*;
 
-    const PACE: Pace = Pace { warmup: 0.01, messages_per_second: 2_000.0, cost: 200.0 };
+    const PACE: Pace = Pace { load: 0.4, warmup: 0.01, messages_per_second: 2_000.0, cost: 200.0 };
 
     #[test]
     fn a_run_has_its_warm_up_and_its_messages() {
-        assert_eq!(PACE.length(1_000), "run.duration=510000us");
+        assert_eq!(PACE.length(1_000, 0.4), "run.duration=510000us");
+        assert_eq!(PACE.length(1_000, 0.8), "run.duration=510000us");
+        assert_eq!(PACE.length(1_000, 0.2), "run.duration=1010000us");
+        assert_eq!(PACE.length(1_000, 0.001), "run.duration=4010000us");
         assert_eq!(PACE.run(1_000), Duration::from_secs(102));
         assert_eq!(PACE.search(1_000, 3, 2), Duration::from_secs(102 * 45));
     }

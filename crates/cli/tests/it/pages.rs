@@ -249,6 +249,25 @@ fn the_page_of_imports() {
     assert!(place.path("results/line/report.html").exists());
 }
 
+/// Searches are over a narrow range with short runs, in place of the minutes of the page. The traffic is far below what
+/// its network carries, so nothing is needed.
+#[test]
+fn the_page_of_an_operators_hour() {
+    let place = Place::new();
+    fs::write(place.path("link.pcap"), crate::import::capture(400)).unwrap();
+    stand_in(&place, "tcpdump", "cp link.pcap host.pcap");
+    let latencies: String = (0..400).map(|number| format!("{}\n", 60 + number % 20)).collect();
+    place.write("latencies.csv", &format!("us\n{latencies}"));
+    let program = env!("CARGO_BIN_EXE_plimsoll");
+    let quick = "case \"$*\" in 'line '*) set -- \"$@\" --within 20Mbps..40Mbps --replicates-max 16 --messages 400;; \
+                 'advise '*) set -- \"$@\" --messages 200;; esac";
+    stand_in(&place, "plimsoll", &format!("{quick}\nexec {program} \"$@\""));
+    let printed = run_page("operator.md", &place, &[]);
+    assert!(printed.contains("nothing is needed"), "{printed}");
+    assert!(printed.contains("Load line of workload.port-11211-h0.load"), "{printed}");
+    assert!(place.path("replay/import.html").exists());
+}
+
 #[test]
 fn the_page_of_the_tail() {
     let place = Place::new();
