@@ -62,6 +62,9 @@ pub struct Observed {
 /// The part of a difference by which a shape may miss it.
 const SLACK: f64 = 0.25;
 
+/// How a layer's difference grows with what a run observed: in proportion to the value.
+type Shape = fn(&Observed) -> f64;
+
 /// Judges the differences, in order of their quantiles. `server` is whether the times inside the server differ from
 /// those of the run, where they were measured. `timeout_us` is the shortest retransmission timeout.
 pub fn judge(observed: &[Observed], server: Option<bool>, timeout_us: f64) -> Verdict {
@@ -76,7 +79,7 @@ pub fn judge(observed: &[Observed], server: Option<bool>, timeout_us: f64) -> Ve
     if is_step(&known, timeout_us) {
         return Verdict::Layer(Layer::Loss);
     }
-    let shapes: [(Layer, fn(&Observed) -> f64); 3] = [
+    let shapes: [(Layer, Shape); 3] = [
         (Layer::Host, |_| 1.0),
         (Layer::Queue, |seen| seen.queue_us),
         (Layer::Service, |seen| seen.service_us),

@@ -44,7 +44,7 @@ impl Modelled {
         }
         parts.sort_by(|one: &[f64; 3], other| one[0].total_cmp(&other[0]));
         let (samples, service) = (Samples::new(replicates), Samples::new(services));
-        (!parts.is_empty()).then(|| Modelled { samples, service, parts, unfinished })
+        (!parts.is_empty()).then_some(Modelled { samples, service, parts, unfinished })
     }
 
     /// Returns the number of completed messages.

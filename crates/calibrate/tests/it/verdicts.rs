@@ -10,9 +10,6 @@ fn verdicts(set: &[&str]) -> [Verdict; 2] {
     let [latencies, server] = measured(set);
     [None, Some(&server)].map(|server| {
         let found = Comparison::of("get", "run", &latencies, server, &modelled, 10_000.0);
-        let quantiles: Vec<_> =
-            found.quantiles.iter().map(|q| (q.difference_us, q.queue_us, q.service_us)).collect();
-        println!("{set:?}: {:?}\n  {}\n  {quantiles:?}", found.verdict, found.sentence);
         found.verdict
     })
 }

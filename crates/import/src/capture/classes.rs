@@ -39,7 +39,7 @@ impl ClassOf {
 
     /// Returns whether the end that sent the first packet is the client. Without a SYN the server has the port below
     /// those that Linux gives to clients (`ip_local_port_range`), or did not speak first.
-    pub(super) fn from_client(&self) -> bool {
+    pub(super) fn is_from_client(&self) -> bool {
         let is_served = |end: End| end.port < EPHEMERAL;
         match (self.opens, self.accepts) {
             (true, _) => true,
@@ -79,7 +79,7 @@ impl Classes {
 
     /// Returns the number of the class of a conversation.
     pub(super) fn number(&mut self, of: &ClassOf) -> u16 {
-        let server = if of.from_client() { of.to } else { of.from };
+        let server = if of.is_from_client() { of.to } else { of.from };
         let key = match (self.by, of.is_datagram) {
             (ClassBy::Port, false) => ClassKey::Tcp(server.port),
             (ClassBy::Port, true) => ClassKey::Udp(server.port),

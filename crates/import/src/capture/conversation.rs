@@ -77,7 +77,7 @@ const SERVER: usize = 1;
 impl Conversation {
     pub(super) fn new(class: ClassOf, collected: &mut Collected) -> Conversation {
         let (client, server) =
-            if class.from_client() { (class.from, class.to) } else { (class.to, class.from) };
+            if class.is_from_client() { (class.from, class.to) } else { (class.to, class.from) };
         Conversation {
             class,
             number: collected.begin(&class),

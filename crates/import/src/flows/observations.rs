@@ -217,10 +217,13 @@ mod tests {
         (flows.iter().map(|flow| (flow.start / MS, flow.end / MS, flow.bytes)).collect(), counts)
     }
 
+    /// The start and the end of a flow in seconds, and its bytes.
+    type Joined = (u64, u64, u64);
+
     #[test]
     fn records_of_one_flow_are_joined() {
         let counts = |joined, doubled, repeated| JoinCounts { joined, doubled, repeated };
-        let cases: [(&str, Vec<Observation>, Vec<(u64, u64, u64)>, JoinCounts); 7] = [
+        let cases: [(&str, Vec<Observation>, Vec<Joined>, JoinCounts); 7] = [
             (
                 "cut twice by an active timeout, in any order",
                 vec![record(1, 0, (60, 119), 5), record(1, 0, (0, 60), 7), record(1, 0, (121, 130), 1)],

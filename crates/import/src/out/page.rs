@@ -191,13 +191,7 @@ fn latencies(class: &Class) -> Vec<f64> {
 
 fn figures(found: &Found) -> Vec<Figure> {
     let of = [
-        (
-            "sizes",
-            "Sizes",
-            "Of responses and flows.",
-            Axis::log("size", Format::Size),
-            sizes as fn(&Class) -> _,
-        ),
+        ("sizes", "Sizes", "Of responses and flows.", Axis::log("size", Format::Size), sizes as Values),
         (
             "latencies",
             "Latency",
@@ -206,7 +200,7 @@ fn figures(found: &Found) -> Vec<Figure> {
             latencies,
         ),
     ];
-    let figure = |(id, title, note, x, values): (&str, &str, &str, Axis, fn(&Class) -> Vec<f64>)| {
+    let figure = |(id, title, note, x, values): (&str, &str, &str, Axis, Values)| {
         let classes = found.classes.iter().take(LINES).enumerate();
         let lines = classes.filter_map(|(place, class)| line(place, &class.name, &values(class)));
         let lines: Vec<ChartLine> = lines.collect();
@@ -216,6 +210,9 @@ fn figures(found: &Found) -> Vec<Figure> {
     };
     of.into_iter().filter_map(figure).collect()
 }
+
+/// The values of a class, sorted, of which a figure shows the distribution.
+type Values = fn(&Class) -> Vec<f64>;
 
 /// Returns the line of a distribution on a logarithmic axis; `None` without values above zero.
 fn line(place: usize, name: &str, sorted: &[f64]) -> Option<ChartLine> {

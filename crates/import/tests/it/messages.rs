@@ -240,7 +240,7 @@ fn tls_is_said() {
 /// Ten connections of which each sends a request `think` after a response that takes 200 us and more.
 fn clients(think: u64, waits: bool) -> Tape {
     let mut tape = Tape::new();
-    let mut packets: Vec<(u64, (End, End), u8, (u32, u32), u32)> = Vec::new();
+    let mut packets = Vec::new();
     for port in 0..10u16 {
         let (to, back) = (((1, 40_000 + port), S), (S, (1, 40_000 + port)));
         let mut now = 7 * u64::from(port);

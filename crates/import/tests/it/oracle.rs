@@ -58,11 +58,11 @@ fn packets(bytes: u64) -> u64 {
     bytes.div_ceil(SEGMENT)
 }
 
-/// Returns the flows of a log by class: hosts as the log names them, start in milliseconds, and bytes.
-fn imported(
-    text: &str,
-    settings: &FlowSettings,
-) -> (BTreeMap<String, Vec<(String, String, u64, u64)>>, Found) {
+/// A flow: the hosts as the log names them, its start in milliseconds, and its bytes.
+type HostFlow = (String, String, u64, u64);
+
+/// Returns the flows of a log by class.
+fn imported(text: &str, settings: &FlowSettings) -> (BTreeMap<String, Vec<HostFlow>>, Found) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log.csv");
     fs::write(&path, text).unwrap();
