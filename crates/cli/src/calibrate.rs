@@ -1,5 +1,6 @@
 //! Implements `plimsoll calibrate`, which fits parameters of the hosts to measured latencies.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -8,6 +9,7 @@ use plimsoll_calibrate::{
     Calibration, Check, CheckVerdict, Comparison, Fit, Verdict, listing, shortest_timeout,
 };
 use plimsoll_experiment::bench::{self, Bench, BenchWatch};
+use plimsoll_files::Origin;
 use plimsoll_process::note;
 use plimsoll_report::table::Listing;
 use plimsoll_scenario::{Registry, Scenario};
@@ -92,6 +94,8 @@ struct Calibrated<'a> {
 pub fn run(args: &Args, registry: &Registry) -> Done {
     let memory = args.budget.watch(Work::Points)?;
     let scenario = args.source.load(registry)?;
+    let out = args.out.clone().unwrap_or_else(|| args.source.path.with_file_name("calibrated.toml"));
+    check_free(&out)?;
     let first = scenario.points().first().context("the scenario has no point")?;
     let workloads: Vec<&str> = first.model.workload.keys().map(String::as_str).collect();
     let (workload, latencies) = args.hints.read("--measured", &args.measured, &workloads)?;
@@ -115,11 +119,23 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
         None => None,
     };
     print(args, &Calibrated { fit: &fit, fitted: &fitted, check: check.as_ref() })?;
-    let out = args.out.clone().unwrap_or_else(|| args.source.path.with_file_name("calibrated.toml"));
     output::write_whole(&out, &include(&scenario, &args.source.path, &out, &fit)?)?;
     note!("\nScenario  {}", out.display());
     let is_off = check.is_some_and(|check| check.verdict == CheckVerdict::Fail);
     Ok(if is_off { ExitCode::from(output::FINDING) } else { ExitCode::SUCCESS })
+}
+
+/// The first line of the file that this command makes, by which it knows one that it may replace.
+const HEAD: &str = "# Made by `plimsoll calibrate`: the included scenario with fitted values.\n";
+
+/// Refuses a file that something else has made.
+fn check_free(out: &Path) -> anyhow::Result<()> {
+    match plimsoll_files::read(out, Origin::Argument, 1 << 20) {
+        Ok(bytes) if bytes.starts_with(HEAD.as_bytes()) => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        _ => {}
+    }
+    bail!("{} is not a file of `plimsoll calibrate`; choose another place with `--out`", out.display())
 }
 
 /// Returns the setting of `--at`; a key without a dot is one of the workload.
@@ -133,19 +149,18 @@ fn key_of(at: &str, workload: &str) -> String {
 /// Returns the scenario that includes the original and sets the fitted values.
 fn include(scenario: &Scenario, original: &Path, out: &Path, fit: &Fit) -> anyhow::Result<String> {
     let quoted = |text: &str| serde_json::to_string(text);
-    let head = "# Made by `plimsoll calibrate`: the included scenario with fitted values.\n";
     let set = scenario.overrides().set.iter().chain(&fit.set).map(|set| quoted(set));
     let set = set.collect::<Result<Vec<_>, _>>()?.join(",\n    ");
     if !original.is_file() {
         // A built-in scenario has no file that could be included.
-        return Ok(format!("{head}set = [\n    {set},\n]\n\n{}", scenario.text()));
+        return Ok(format!("{HEAD}set = [\n    {set},\n]\n\n{}", scenario.text()));
     }
     let folder = |path: &Path| path.parent().map(Path::to_owned).unwrap_or_default();
     let path = match (original.file_name(), folder(original) == folder(out)) {
         (Some(name), true) => PathBuf::from(name),
         _ => std::fs::canonicalize(original)?,
     };
-    Ok(format!("{head}include = {}\nset = [\n    {set},\n]\n", quoted(&path.to_string_lossy())?))
+    Ok(format!("{HEAD}include = {}\nset = [\n    {set},\n]\n", quoted(&path.to_string_lossy())?))
 }
 
 fn print(args: &Args, calibrated: &Calibrated<'_>) -> anyhow::Result<()> {

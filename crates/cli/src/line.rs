@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use plimsoll_experiment::question::default_dir;
+use plimsoll_experiment::question::{default_dir, quoted};
 use plimsoll_experiment::{bench, points};
 use plimsoll_line::lines::Variant;
 use plimsoll_line::{Asked, Expected, LineQuestion, Lines, Over, Room, SearchStop, Smaller};
@@ -149,12 +149,21 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     let existing = points::existing(args.force, args.repair);
     let dir = points::create(&out, &plan, existing)?;
     let board = watched.board(&asked.over, left());
+    let in_dir = args.out.iter().map(|out| format!(" --out {}", quoted(&out.to_string_lossy())));
+    let repeat = dir.manifest().command.clone() + &in_dir.collect::<String>();
     let ended = plimsoll_line::draw(&asked, Some(dir.path()), existing, watched.room, &board);
     drop(polled);
     board.bar.finish_and_clear();
     let lines = match ended {
         Ok(lines) => lines,
-        Err(error) => return stopped(&board, error, &out),
+        Err(error) => {
+            // A budget chooses the length of runs anew, so the command that goes on names it.
+            let way = match args.budget {
+                Some(_) => format!("To resume: {repeat}"),
+                None => "To resume, run the same command.".to_owned(),
+            };
+            return stopped(&board, error, &out, &way);
+        }
     };
     // The lines are printed before the files are written, which a full disk may prevent; a full stdout does not prevent
     // the files.
@@ -170,7 +179,7 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
         note!();
         note!("Results  {}", out.display());
         note!("Report   {}", out.join("report.html").display());
-        note!("Repeat   {}", dir.manifest().command);
+        note!("Repeat   {repeat}");
     }
     printed.map(|()| verdict(args, &lines))
 }
@@ -254,14 +263,10 @@ fn verdict(args: &Args, lines: &Lines) -> ExitCode {
     if is_finding { ExitCode::from(output::FINDING) } else { ExitCode::SUCCESS }
 }
 
-fn stopped(board: &LineBoard<'_>, error: SearchStop, out: &std::path::Path) -> Done {
+fn stopped(board: &LineBoard<'_>, error: SearchStop, out: &std::path::Path, way: &str) -> Done {
     match (board.interrupt.signal(), error) {
         (Some(signal), SearchStop::Cancelled) => {
-            note!(
-                "cancelled: {} runs are kept in {}\nTo resume, run the same command.",
-                board.runs(),
-                out.display()
-            );
+            note!("cancelled: {} runs are kept in {}\n{way}", board.runs(), out.display());
             Ok(ExitCode::from(128 + signal))
         }
         (_, error) => {
@@ -273,7 +278,7 @@ fn stopped(board: &LineBoard<'_>, error: SearchStop, out: &std::path::Path) -> D
                 return Err(error);
             }
             Err(error.context(format!(
-                "the search stopped; {} runs are kept in {}, and the same command resumes",
+                "the search stopped; {} runs are kept in {}\n{way}",
                 board.runs(),
                 out.display()
             )))

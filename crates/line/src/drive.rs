@@ -479,6 +479,7 @@ impl<'a> Driver<'a> {
             if *messages >= part.min(ENOUGH) || (left == 0 && *messages > 0) {
                 return Ok(Some(Pace {
                     load,
+                    is_of_load: slo.workload == self.asked.over.workload(),
                     warmup: warmup.as_secs_f64(),
                     messages_per_second: *messages as f64 / counted.as_secs_f64(),
                     cost: took.as_secs_f64() / duration.as_secs_f64(),

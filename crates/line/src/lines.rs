@@ -12,6 +12,8 @@ use crate::measure::{Run, Sample, estimate, slow_when_idle, strain};
 use crate::over::Over;
 use crate::question::Asked;
 use crate::reach::Reach;
+use plimsoll_stats::search::Judged;
+
 use crate::search::{Expected, Found, Line, SearchState, VariantSearch};
 
 /// The load lines of all variants, with the question that they answer: the content of `lines.json`.
@@ -169,7 +171,12 @@ impl Lines {
                     shown(self.over.high)
                 );
             }
-            (Found::Undecided | Found::Line, None) => {
+            (Found::Line, None) => {
+                let low = shown(line.low().unwrap_or(self.over.low));
+                text.push_str(&format!("meets {what} at {low}, and what is above is not known"));
+                return variant.unfinished.iter().fold(text, |text, why| text + "; " + why);
+            }
+            (Found::Undecided, None) => {
                 let unfinished =
                     variant.unfinished.as_ref().map_or_else(String::new, |why| format!("; {why}"));
                 return text + &self.undecided(variant, &what) + &unfinished;
@@ -184,7 +191,7 @@ impl Lines {
                     return format!("{text}: {reason}");
                 }
             }
-            (Found::Undecided | Found::Line, Some(load)) => {
+            (Found::Line | Found::Undecided, Some(load)) => {
                 let from =
                     variant.least.map_or_else(String::new, |least| format!("from about {} ", shown(least)));
                 text.push_str(&format!("meets {what} {from}up to {}{}", shown(load), self.range(line)));
@@ -308,7 +315,11 @@ pub(crate) fn assemble<'a>(asked: &Asked<'_>, found: impl Iterator<Item = Search
     let Asked { scenario, slos, over, question, .. } = asked;
     let at = crate::search::rounded(asked.at.unwrap_or(over.today));
     let variants = found.map(|Searched { name, search, reach, versus, unfinished }| {
-        let line = search.line();
+        let mut line = search.line();
+        if unfinished.is_some() && line.high().is_none() {
+            // The highest load so far met the objectives, which says nothing of those above it.
+            line = Judged { load: None, ..line.into() }.into();
+        }
         let binding = line.binding().or((!slos.is_empty()).then_some(0));
         let sunk = line.high().and_then(|high| search.loads().find(|(load, ..)| *load == high));
         Variant {

@@ -7,6 +7,8 @@ use std::time::Duration;
 pub(crate) struct Pace {
     /// The load at which it was measured.
     pub(crate) load: f64,
+    /// Whether the messages are those of the load that is searched.
+    pub(crate) is_of_load: bool,
     /// The simulated time before which messages do not count, in seconds.
     pub(crate) warmup: f64,
     /// The messages of the objectives' rarest workload in a simulated second.
@@ -27,10 +29,12 @@ const LONGER: f64 = 8.0;
 const FIRST_LOOK: u64 = 16;
 
 impl Pace {
-    /// Writes the length of a run with so many messages, as `--set` takes it. A run at a lower `load` costs less, so it
-    /// is longer by as much, up to [`LONGER`].
+    /// Writes the length of a run with so many messages, as `--set` takes it. Where the messages are of the searched
+    /// load, they come as fast as that. Otherwise a run at a lower `load` costs less, so it is longer by as much, up to
+    /// [`LONGER`].
     pub(crate) fn length(&self, messages: u64, load: f64) -> String {
-        let times = (self.load / load).clamp(1.0, LONGER);
+        let times = self.load / load;
+        let times = if self.is_of_load { times } else { times.clamp(1.0, LONGER) };
         format!("run.duration={}us", (self.simulated(messages as f64 * times) * 1e6).ceil())
     }
 
@@ -70,7 +74,8 @@ pub(crate) fn of_first_look(messages: u64) -> Option<u64> {
 mod tests {
     use super::*;
 
-    const PACE: Pace = Pace { load: 0.4, warmup: 0.01, messages_per_second: 2_000.0, cost: 200.0 };
+    const PACE: Pace =
+        Pace { load: 0.4, is_of_load: false, warmup: 0.01, messages_per_second: 2_000.0, cost: 200.0 };
 
     #[test]
     fn a_run_has_its_warm_up_and_its_messages() {
@@ -78,6 +83,9 @@ mod tests {
         assert_eq!(PACE.length(1_000, 0.8), "run.duration=510000us");
         assert_eq!(PACE.length(1_000, 0.2), "run.duration=1010000us");
         assert_eq!(PACE.length(1_000, 0.001), "run.duration=4010000us");
+        let own = Pace { is_of_load: true, ..PACE };
+        assert_eq!(own.length(1_000, 0.8), "run.duration=260000us");
+        assert_eq!(own.length(1_000, 0.04), "run.duration=5010000us");
         assert_eq!(PACE.run(1_000), Duration::from_secs(102));
         assert_eq!(PACE.search(1_000, 3, 2), Duration::from_secs(102 * 45));
     }

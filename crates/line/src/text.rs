@@ -69,6 +69,7 @@ impl Lines {
             let line = &variant.line;
             let load = match line.load() {
                 Some(load) => self.over.shown(load),
+                None if line.found() == Found::Line => "undecided".to_owned(),
                 None => found_word(line.found()).to_owned(),
             };
             let binding = line.binding().and_then(|slo| self.slos.get(slo));

@@ -363,12 +363,13 @@ fn check_free_for_a_run(path: &Path, existing: Existing) -> Result<(), Error> {
         Err(source) => return Err(Error::io("read", path, source)),
     };
     let has_run = path.join(MANIFEST).exists();
-    // A run that was killed before its manifest leaves only these.
+    // A run that was killed before its manifest leaves only these, and the scenario.
     let ours = |name: &std::ffi::OsStr| {
         name == POINTS || name == LOCK || name.to_string_lossy().starts_with(UNFINISHED)
     };
     let foreign = !has_run && entries.filter_map(Result::ok).any(|entry| !ours(&entry.file_name()));
-    if foreign && !path.join(SCENARIO).exists() {
+    let is_begun = path.join(SCENARIO).exists() && path.join(POINTS).exists();
+    if foreign && !is_begun {
         Err(Error::Foreign { path: path.to_owned() })
     } else if has_run && existing == Existing::Refuse {
         Err(Error::Exists { path: path.to_owned() })

@@ -47,7 +47,9 @@ impl From<Judged> for Line {
             (Found::Always, Some(_), None) => Found::Always,
             (_, Some(_), _) => Found::Line,
         };
-        let load = judged.load.or(judged.low).filter(|_| found == Found::Line);
+        // Without an upper end, the lower one is no estimate.
+        let low = judged.low.filter(|_| judged.high.is_some());
+        let load = judged.load.or(low).filter(|_| found == Found::Line);
         let binding = judged.binding.filter(|_| found != Found::Always);
         Line(Judged { found, load, binding, ..judged })
     }

@@ -25,10 +25,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::line::Judged;
 use crate::verdict::{Looks, Verdict};
 
-pub use crate::line::{Found, Line};
+pub use crate::line::{Found, Judged, Line};
 
 /// The objectives of a search: the measurements of its runs, and whether these meet the objectives.
 pub trait Objectives {

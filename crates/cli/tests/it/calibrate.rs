@@ -36,6 +36,17 @@ pub fn prepare(place: &Place) {
 }
 
 #[test]
+fn a_file_of_the_user_is_not_replaced() {
+    let place = Place::new();
+    place.write("cache.toml", &scenario());
+    place.write("lat.csv", "1\n2\n");
+    let ran = place.plimsoll(&["calibrate", "cache.toml", "--measured", "lat.csv", "--out", "cache.toml"]);
+    ran.ends_with(2)
+        .says("cache.toml is not a file of `plimsoll calibrate`; choose another place with `--out`");
+    assert_eq!(place.read("cache.toml"), scenario());
+}
+
+#[test]
 fn a_check_that_fails_is_a_finding() {
     let place = Place::new();
     prepare(&place);

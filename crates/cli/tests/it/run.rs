@@ -188,7 +188,15 @@ fn a_place_that_cannot_be_written_is_found_out_first() {
     assert!(ran.stderr.starts_with("error: cannot make /proc/plimsoll"), "{}", ran.stderr);
     place.write("mine", "a file of the user's");
     place.plimsoll(&quickstart(&["--out", "."])).ends_with(2).says("neither empty nor a run directory");
-    assert_eq!(place.entries(), ["file", "mine"]);
+    // A scenario alone, as an import leaves it, does not make a run directory.
+    std::fs::create_dir(place.path("imported")).unwrap();
+    place.write("imported/scenario.toml", "precious");
+    place
+        .plimsoll(&quickstart(&["--out", "imported"]))
+        .ends_with(2)
+        .says("neither empty nor a run directory");
+    assert_eq!(place.read("imported/scenario.toml"), "precious");
+    assert_eq!(place.entries(), ["file", "imported", "mine"]);
 }
 
 #[test]

@@ -127,7 +127,7 @@ impl Intake {
         if self.damaged > DAMAGED_MAX + self.records / DAMAGED_MAX {
             let problem =
                 format!("{problem}; {} before it are damaged, too", counted(self.damaged - 1, "record"));
-            let allowed = format!("at most {DAMAGED_MAX} damaged records, or one in {DAMAGED_MAX}");
+            let allowed = format!("at most {DAMAGED_MAX} damaged records, and one in {DAMAGED_MAX} more");
             return Err(Invalid::new(place, problem, allowed));
         }
         self.damaged_first.get_or_insert_with(|| format!("{place}: {problem}"));
