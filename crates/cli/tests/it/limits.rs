@@ -389,7 +389,7 @@ fn a_run_directory_has_regular_files_only() {
         ("scenario.toml", &["merge", "merged", "out"]),
         ("runs.jsonl", &["line", "small.toml", "--slo", "p99(small) < 1s", "--out", "lines"]),
     ];
-    std::fs::create_dir(place.path("lines")).unwrap();
+    std::fs::create_dir_all(place.path("lines/points")).unwrap();
     std::fs::write(place.path("lines/scenario.toml"), "").unwrap();
     for (file, command) in commands {
         let path = place.path(if file == "runs.jsonl" { "lines" } else { "out" }).join(file);

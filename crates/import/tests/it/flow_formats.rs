@@ -209,7 +209,7 @@ fn damaged_records_are_named_and_counted_up_to_a_bound() {
     let error = read(std::slice::from_ref(&path), &settings).unwrap_err().to_string();
     let expected = format!(
         "{}:105: invalid value \"-5\" for bytes; 100 records before it are damaged, too: expected at most 100 damaged \
-         records, or one in 100",
+         records, and one in 100 more",
         path.display()
     );
     assert_eq!(error, expected);
