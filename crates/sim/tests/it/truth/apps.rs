@@ -529,7 +529,11 @@ fn shipped_examples_run() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/apps");
     let mut files = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
-        let scenario = Scenario::load_with(entry.unwrap().path(), &Overrides::default()).unwrap();
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|ending| ending != "toml") {
+            continue;
+        }
+        let scenario = Scenario::load_with(path, &Overrides::default()).unwrap();
         files += 1;
         for point in scenario.points() {
             let outcome = plimsoll_sim::run(&point.model, &mut |_| true).unwrap();
