@@ -72,7 +72,7 @@ impl SearchWatch for Limited<'_> {
     }
 }
 
-/// The state of a search.
+/// The runs, the lines and the notes that a search for advice has so far.
 struct Searching<'a> {
     prepared: &'a Prepared,
     asked: &'a Asked<'a>,

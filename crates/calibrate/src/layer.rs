@@ -32,7 +32,7 @@ pub enum Layer {
     Service,
 }
 
-/// The result of a comparison.
+/// The layer to which the differences of all quantiles point, or why none is named.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind", content = "layers")]
 pub enum Verdict {

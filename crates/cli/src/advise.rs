@@ -12,7 +12,7 @@ use plimsoll_line::{Room, SearchStop};
 use plimsoll_process::note;
 use plimsoll_results::run_dir::Existing;
 use plimsoll_scenario::Registry;
-use plimsoll_units::{Span, whole};
+use plimsoll_units::whole;
 
 use crate::memory::{Budget, Memory, Work};
 use crate::output::{self, Done, Format};
@@ -47,7 +47,7 @@ pub struct Args {
     from: Option<String>,
     /// Time for the whole search, such as `5m`. A first ranking is printed after a tenth of it, and what is known when
     /// it ends.
-    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = budget)]
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = bench::parse_budget)]
     budget: Duration,
     /// Length of a run, in messages of the objectives' workloads; by default as many as have 40 over the limit at the
     /// line, such as 4,000 for a p99.
@@ -70,18 +70,6 @@ pub struct Args {
     /// Suppress progress and closing notes; warnings and errors remain.
     #[arg(long, short)]
     quiet: bool,
-}
-
-/// Parses a length of time: `5m`, or as scenarios have it, `90s`.
-fn budget(text: &str) -> Result<Duration, String> {
-    let minutes = text.strip_suffix('m').and_then(|minutes| minutes.parse::<u64>().ok());
-    let span = match minutes {
-        Some(minutes) => Some(Duration::from_secs(minutes.saturating_mul(60))),
-        None => text.parse::<Span>().ok().map(|span| Duration::from_secs_f64(span.as_secs_f64())),
-    };
-    let most = Duration::from_secs(30 * 24 * 3_600);
-    span.filter(|span| (Duration::from_secs(1)..=most).contains(span))
-        .ok_or_else(|| "write a time from 1s to 43200m, such as 90s or 5m".to_owned())
 }
 
 /// The clock, the signals and the progress of a search.
@@ -189,17 +177,5 @@ fn stopped(watch: &Watch, error: AdviseError, out: Option<&PathBuf>) -> Done {
         }
         _ if is_cancelled && watch.memory.is_exceeded() => Err(watch.memory.error().into()),
         _ => Err(error.into()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_budget_is_a_time() {
-        assert_eq!(budget("5m"), Ok(Duration::from_secs(300)));
-        assert_eq!(budget("90s"), Ok(Duration::from_secs(90)));
-        assert!(budget("5").is_err() && budget("0m").is_err() && budget("10ms").is_err());
     }
 }

@@ -14,7 +14,7 @@ use plimsoll_line::{Asked, Expected, LineQuestion, Lines, Over, Room, SearchStop
 use plimsoll_process::note;
 use plimsoll_results::run_dir::Existing;
 use plimsoll_scenario::{Registry, Scenario};
-use plimsoll_units::{Span, whole};
+use plimsoll_units::whole;
 
 use self::board::LineBoard;
 use crate::memory::{Budget, Memory, Work};
@@ -61,7 +61,7 @@ pub struct Args {
     messages: Option<u64>,
     /// Time for the search: `5m`. Chooses a length of runs with which the search fits, unless `--messages` does, and
     /// ends with the intervals that are known then.
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = bench::parse_budget)]
     budget: Option<Duration>,
     /// Search only this variant; may be repeated. The run directory is that of all variants, so that the rest can
     /// follow.
@@ -95,14 +95,6 @@ fn percent(text: &str) -> Result<f64, String> {
     share
         .filter(|share| (0.001..=1.0).contains(share))
         .ok_or_else(|| "write a share from 0.1% to 100%".to_owned())
-}
-
-/// Parses a length of time of at least a second: `90s`, `5m`, `2h`.
-fn time(text: &str) -> Result<Duration, String> {
-    let minutes = text.strip_suffix('m').map(|number| format!("{number}min"));
-    let span = minutes.as_deref().unwrap_or(text).parse::<Span>().map_err(|error| error.to_string())?;
-    let time = Duration::from_secs_f64(span.as_secs_f64());
-    (time >= Duration::from_secs(1)).then_some(time).ok_or_else(|| "write a time of at least 1s".to_owned())
 }
 
 pub fn run(args: &Args, registry: &Registry) -> Done {
@@ -206,7 +198,7 @@ impl Watched {
     ) -> anyhow::Result<Option<u64>> {
         let (Some(budget), None) = (budget, question.messages) else { return Ok(question.messages) };
         let asked = question.clone().ask(scenario)?;
-        Ok(plimsoll_line::affordable(&asked, budget, self.room, &self.board(&asked.over, None))?)
+        Ok(plimsoll_line::affordable(&asked, budget, self.room, &self.board(&asked.over, Some(budget)))?)
     }
 
     /// Searches a smaller network, whose lines the search of the whole one expects.

@@ -44,6 +44,18 @@ pub fn threads(wanted: Option<usize>) -> usize {
     wanted.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from))
 }
 
+/// Parses the time that a search may take, from a second to 30 days: `90s`, `5m`, `2h`.
+///
+/// # Errors
+/// Returns the times that are allowed.
+pub fn parse_budget(text: &str) -> Result<Duration, String> {
+    let minutes = text.strip_suffix('m').map(|number| format!("{number}min"));
+    let span = minutes.as_deref().unwrap_or(text).parse::<Span>().ok();
+    span.map(|span| Duration::from_secs_f64(span.as_secs_f64()))
+        .filter(|time| (Duration::from_secs(1)..=Duration::from_secs(30 * 24 * 3_600)).contains(time))
+        .ok_or_else(|| "write a time from 1s to 720h, such as 90s or 5m".to_owned())
+}
+
 /// Formats a duration for a terminal: `350 ms`, `3.2 s`, `85 s`, `5 min` or `2 h 05 min`.
 pub fn duration(took: Duration) -> String {
     match took.as_secs() {
@@ -169,5 +181,14 @@ mod tests {
             assert_eq!(duration(Duration::from_millis(ms)), text);
         }
         assert_eq!(duration(Duration::from_secs(7_320)), "2 h 02 min");
+    }
+
+    #[test]
+    fn a_budget_is_a_time() {
+        assert_eq!(parse_budget("5m"), Ok(Duration::from_secs(300)));
+        assert_eq!(parse_budget("90s"), Ok(Duration::from_secs(90)));
+        for wrong in ["5", "0m", "10ms", "-5m", "1e9h"] {
+            assert!(parse_budget(wrong).is_err(), "{wrong}");
+        }
     }
 }

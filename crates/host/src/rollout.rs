@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-/// The state of one host.
+/// The progress of one host within a rollout, of which the last state is its result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostState {

@@ -46,13 +46,13 @@ pub use options::{CaptureOptions, ClassBy, StartBy};
 
 /// A capture and its name, for messages.
 pub struct CaptureInput<R> {
-    /// The name of the file.
+    /// The name of the file, as messages print it.
     pub name: String,
     /// The bytes of the file.
     pub input: R,
 }
 
-/// What captures contain.
+/// The traffic of captures, with what a run of it can be compared with.
 #[derive(Debug)]
 pub struct CaptureFound {
     /// The traffic, as what writes a scenario takes it.

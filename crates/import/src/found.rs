@@ -72,7 +72,7 @@ pub struct Exchange {
     pub latency: Span,
 }
 
-/// When a request is sent.
+/// The rule by which a client sends its next request: at a time, or after a response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Start {
     /// At this time: the client did not wait for an earlier response.

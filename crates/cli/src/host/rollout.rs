@@ -292,7 +292,7 @@ impl Fleet<'_> {
     }
 }
 
-/// The result at one host.
+/// The state in which a rollout has left one host, as a row of the result.
 #[derive(Serialize)]
 struct HostRow<'a> {
     host: &'a str,

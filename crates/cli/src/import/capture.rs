@@ -47,7 +47,7 @@ pub struct Args {
 /// What separates classes of traffic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Class {
-    /// The port of the server.
+    /// A class for each port of a server.
     Port,
     /// The DSCP of the first packet.
     Dscp,

@@ -38,7 +38,7 @@ pub struct Shared {
     pub keep_names: bool,
 }
 
-/// How traffic is written.
+/// The form in which a scenario has the traffic: every message, or distributions of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum Form {
     /// Lists of every message.

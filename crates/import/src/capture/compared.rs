@@ -9,7 +9,7 @@ use super::stream::Payload;
 /// The measurements of one class.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Compared {
-    /// The name of the class.
+    /// The class of which these are the round-trip times and losses.
     pub class: String,
     /// Connections, or pairs of ports of UDP.
     pub connections: u64,

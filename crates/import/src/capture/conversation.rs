@@ -30,7 +30,7 @@ pub(super) struct Conversation {
     before: Option<Time>,
 }
 
-/// Whose turn it is to send.
+/// The side of a conversation that sends, since the direction has last changed.
 #[derive(Clone, Copy, Debug)]
 enum Turn {
     /// Nobody has sent since the last message.

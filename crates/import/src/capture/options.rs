@@ -24,7 +24,7 @@ pub struct CaptureOptions {
 /// What separates one class of traffic from another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum ClassBy {
-    /// The port of the server.
+    /// A class for each port of a server.
     Port,
     /// The differentiated services code point of the first packet.
     Dscp,

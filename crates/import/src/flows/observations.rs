@@ -61,7 +61,7 @@ pub(crate) struct JoinCounts {
     pub(crate) repeated: u64,
 }
 
-/// The records of all files.
+/// The records of all files by their keys, from which flows are joined and doubles removed.
 pub(crate) struct Observations {
     list: Vec<Observation>,
     /// The list is joined when it has this many records.

@@ -13,7 +13,7 @@ pub(crate) enum Unit {
 const TIMES: &[(&str, u64, u64)] =
     &[("s", 1_000_000_000, 1), ("ms", 1_000_000, 1), ("us", 1_000, 1), ("ns", 1, 1)];
 
-/// Units of sizes, in bytes.
+/// The units of sizes that a mapping may name, as a fraction of bytes.
 const SIZES: &[(&str, u64, u64)] = &[
     ("B", 1, 1),
     ("KB", 1_000, 1),

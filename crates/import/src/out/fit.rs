@@ -6,7 +6,7 @@ use plimsoll_units::Span;
 /// Judgement of the model of one class.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Fit {
-    /// The name of the class.
+    /// The class whose traffic was fitted.
     pub(super) class: String,
     /// The variance of the number of arrivals over its mean, in windows of ten mean gaps: 1 for Poisson.
     pub(super) burstiness: Option<f64>,

@@ -16,7 +16,7 @@ use crate::found::{Class, Found, Note, Remark, Start, Traffic};
 
 /// The most lines of a figure.
 const LINES: usize = 8;
-/// The points of a line.
+/// The number of points with which a distribution is drawn.
 const POINTS: usize = 200;
 
 /// Returns the tables of the classes and of the fits, and the notes as sentences.

@@ -6,13 +6,13 @@ use crate::found::{Note, Remark};
 /// A text file of the folder.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NamedText {
-    /// The name of the file.
+    /// The name of the file within the folder of the import.
     pub name: String,
     /// The content of the file.
     pub text: String,
 }
 
-/// Traffic cannot be written.
+/// The reasons why traffic cannot become a scenario.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages name the fields")]
 pub enum WriteError {

@@ -3,7 +3,7 @@
 use super::network::Network;
 use crate::capture::Compared;
 
-/// How traffic is written.
+/// The form in which a scenario has the traffic: every message, or distributions of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Form {
     /// Every message that was found, at its time.
@@ -18,7 +18,7 @@ pub enum Form {
 pub struct Writing<'a> {
     /// The names of the user's files.
     pub sources: &'a str,
-    /// How traffic is written.
+    /// The form in which the scenario has the traffic.
     pub form: Form,
     /// The network of the scenario; its hosts are those that were found, by number.
     pub network: Network,
