@@ -136,7 +136,7 @@ struct Driver<'a> {
     length: Option<(Pace, u64)>,
     /// Whether the runs are those of the first look, which may be shorter.
     is_first_look: bool,
-    /// The lines of a first look by shorter runs, with which the search begins, by variant.
+    /// The lines of a first look, with which a search of a given length of runs begins, by variant.
     looked: Vec<(String, Line)>,
     /// For each load as it is written, a model for each variant.
     models: BTreeMap<String, Vec<Model>>,
@@ -342,7 +342,7 @@ impl<'a> Driver<'a> {
         let looked = self.search(&mut looks, " by a first run", rest);
         self.use_length(length, false);
         self.so_far().lines = self.known(&looks);
-        if short.is_some() {
+        if pace.is_some() {
             self.looked = self.known(&looks);
         }
         self.tell(&News::FirstLook);

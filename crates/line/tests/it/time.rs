@@ -112,6 +112,19 @@ fn long_runs_have_a_first_look_by_short_ones() {
 }
 
 #[test]
+fn a_search_of_given_messages_begins_where_its_first_look_ends() {
+    let scenario = queue();
+    for messages in [50, 8_000] {
+        let question = LineQuestion { at: Some("200Mbps".to_owned()), ..question(Some(messages)) };
+        let asked = question.ask(&scenario).unwrap();
+        let lines = draw(&asked, None, Existing::Resume, ROOM, &Watch::ending_after(usize::MAX)).unwrap();
+        let loads: Vec<f64> = lines.variants[0].loads.iter().map(|at| at.load).collect();
+        // 200 Mb/s is far below the line, which the first look has found out.
+        assert!(!loads.contains(&2e8) && loads.len() >= 3, "{messages}: {loads:?}");
+    }
+}
+
+#[test]
 fn a_budget_chooses_the_length_of_runs() {
     let scenario = queue();
     let asked: Asked<'_> = question(None).ask(&scenario).unwrap();
