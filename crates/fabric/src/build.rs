@@ -69,6 +69,7 @@ impl<H: Hooks> Fabric<H> {
             faults,
             nights,
             meter: counts_links.then(|| Box::new(LinkMeter::new(network.links().len(), window))),
+            bounced: Vec::new(),
             boundary: None,
             hosts: network.hosts(),
             hooks,

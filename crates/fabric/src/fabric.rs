@@ -37,7 +37,7 @@ use crate::flow_control::{Deadlock, deadlock};
 use crate::host_gate::HostGate;
 use crate::links::{Hooks, Links};
 use crate::net::port::Admitted;
-use crate::net::{HostId, Network, Packet, PathClass, PathSelector, Port, PortId, Sink, Slot};
+use crate::net::{HostId, Network, Node, Packet, PathClass, PathSelector, Port, PortId, Sink, Slot};
 use crate::nights::NIGHTS_CLOCK;
 use crate::observed::WatchedQueue;
 
@@ -213,7 +213,31 @@ impl<H: Hooks> Fabric<H> {
         let (links, next) = (&mut self.links, &mut self.ports[port.0 as usize]);
         match next.pass(now, links.lanes.packet(slot)) {
             Some(arrives) => links.transmit(port, arrives, slot),
-            None => next.on_arrival(port, now, slot, links),
+            None => {
+                next.on_arrival(port, now, slot, links);
+                if !links.bounced.is_empty() {
+                    self.send_back(now);
+                }
+            }
+        }
+    }
+
+    /// Sends packets that a port has addressed to their senders on from the switch of that port.
+    #[cold]
+    fn send_back(&mut self, now: Time) {
+        while let Some((port, slot)) = self.links.bounced.pop() {
+            let packet = self.links.lanes.packet_mut(slot);
+            let Node::Switch(switch) = self.network.link(port).from else {
+                unreachable!("only ports of switches trim")
+            };
+            let next = match &mut self.selector {
+                None => Some(self.network.next_port(switch, packet)),
+                Some(selector) => selector.next_port(now, &self.network, &self.ports, switch, packet),
+            };
+            match next {
+                Some(next) => self.hand_to_port(now, next, slot),
+                None => self.links.no_route(now, port, slot),
+            }
         }
     }
 

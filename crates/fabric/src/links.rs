@@ -80,6 +80,8 @@ pub(crate) struct Links<H> {
     pub(crate) nights: Option<Box<NightClock>>,
     /// Present where links are counted.
     pub(crate) meter: Option<Box<LinkMeter>>,
+    /// Trimmed packets that a port sends back to their senders, each with the port; empty between events.
+    pub(crate) bounced: Vec<(PortId, Slot)>,
     /// Present in a logical process of a parallel run.
     pub(crate) boundary: Option<Box<Boundary>>,
     /// The number of hosts, whose NICs are the first ports.
@@ -214,6 +216,17 @@ impl<H: Hooks> Sink for Links<H> {
     #[inline]
     fn marked(&mut self, _: PortId, _: Slot) {
         self.counters.marks += 1;
+    }
+
+    #[cold]
+    fn trimmed(&mut self, _: PortId, _: Slot) {
+        self.counters.trimmed += 1;
+    }
+
+    #[cold]
+    fn bounced(&mut self, port: PortId, slot: Slot) {
+        self.counters.bounced += 1;
+        self.bounced.push((port, slot));
     }
 
     #[cold]

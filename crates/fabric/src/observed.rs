@@ -229,6 +229,10 @@ counters! {
     packets_in_flight: PLAIN {},
     /// Packets that ports marked CE (congestion experienced).
     marks: PLAIN { csv: When::Always, heading: Some("marks") },
+    /// Packets that lost their payload in a switch; they go on, and count as delivered or dropped in the end.
+    trimmed: PLAIN { digest: When::IfAny, csv: When::IfAny, heading: Some("trimmed") },
+    /// Trimmed packets that found no room and were sent back to their senders.
+    bounced: PLAIN { digest: When::IfAny, csv: When::IfAny, heading: Some("bounced") },
     /// Packets that completed a link.
     packet_hops: PLAIN {},
     /// Events that the engine has handled, departures excepted: whether one is an event depends on the port engine.

@@ -6,7 +6,9 @@
 //! [`Mechanism::validate`] checks the values; the machines take parameters that passed it. A mechanism that a scenario
 //! can turn on is named once, in the list below.
 
+mod by_priority;
 mod chance;
+pub mod classes;
 mod depth;
 pub mod ecn;
 mod invalid;
@@ -27,6 +29,7 @@ pub mod shared_buffer;
 pub mod tdma;
 pub mod transmit_queues;
 pub mod transports;
+pub mod trim;
 pub mod wred;
 
 pub use depth::{Depth, ParseDepthError};
@@ -43,6 +46,10 @@ mechanism::registry! { $
         /// Priority flow control on the links into the switch: no packet is lost for lack of room. `buffer`, in bytes,
         /// then limits the packets that arrive by one link, and is shared among the priorities in use.
         pfc: pfc::PfcParams,
+        /// Queues by class: strict ones, and ones that share the link by weight. `order` does not count.
+        classes: classes::ClassesParams,
+        /// Trimming: a data packet that finds no room loses its payload, and its header goes on.
+        trim: trim::TrimParams,
         /// Mark ECN at a threshold on the instantaneous queue.
         ecn: ecn::EcnParams,
         /// Random early detection.

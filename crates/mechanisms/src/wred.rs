@@ -17,6 +17,7 @@ use plimsoll_units::{Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::by_priority::{PRIORITIES, by_priority};
 use crate::mechanism::{EngineNeed, Marking, Mechanism, Section, Table};
 use crate::red::{Red, RedParams, Verdict};
 use crate::{Depth, InvalidParam};
@@ -74,20 +75,9 @@ impl WredParams {
     /// # Errors
     /// A name that is not a priority or range, a priority with two rules, or a rule that does not fit.
     pub fn rules(&self) -> Result<[Option<RedParams>; PRIORITIES], InvalidParam> {
-        let mut rules = [None; PRIORITIES];
-        for (name, params) in &self.priority {
-            let allowed = "one of 0 to 7, or a range such as `0..4`, each priority once";
-            let invalid = || InvalidParam { key: "priority", value: format!("`{name}`"), allowed };
-            let (first, last) = name.split_once("..").unwrap_or((name, name));
-            let number = |text: &str| text.parse::<usize>().ok().filter(|number| *number < PRIORITIES);
-            let (first, last) = number(first).zip(number(last)).ok_or_else(invalid)?;
-            params.validate()?;
-            if first > last || rules[first..=last].iter().any(Option::is_some) {
-                return Err(invalid());
-            }
-            rules[first..=last].fill(Some(*params));
-        }
-        Ok(rules)
+        self.priority.values().try_for_each(RedParams::validate)?;
+        let rules: Vec<RedParams> = self.priority.values().copied().collect();
+        Ok(by_priority(&self.priority)?.map(|entry| entry.map(|entry| rules[entry])))
     }
 }
 
@@ -164,8 +154,6 @@ impl Wred {
         self.sent[usize::from(priority)] = until;
     }
 }
-
-const PRIORITIES: usize = 8;
 
 #[cfg(test)]
 mod tests {

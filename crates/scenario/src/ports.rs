@@ -74,7 +74,7 @@ pub(crate) fn resolve(sources: &ScenarioTexts, root: &mut ValueNode, reports: &m
 /// decides the order by itself, or needs it to be that of arrival, leaves the queue a FIFO.
 fn order_of_hosts(host: &mut ValueNode, is_hybrid: bool) {
     let Some(table) = host.as_table_mut() else { return };
-    let decides = ["pfabric", "discipline"].iter().any(|key| table.get(*key).is_some_and(is_on));
+    let decides = ["pfabric", "classes", "discipline"].iter().any(|key| table.get(*key).is_some_and(is_on));
     let is_express = table.get("engine").is_some_and(|node| node.as_str() == Some("express"));
     if !(table.contains_key("order") || decides || is_express || is_hybrid) {
         let order = Value::String("fair-per-flow".to_owned());

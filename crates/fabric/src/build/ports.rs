@@ -11,7 +11,7 @@ use plimsoll_units::{Span, Streams};
 use super::shared_buffers::SharedBuffers;
 use crate::circuits::HybridRates;
 use crate::faults::Schedule;
-use crate::net::port::{ClassQueues, Discipline, HeadPacer, Marker, PortConfig, PortRules};
+use crate::net::port::{ClassQueues, Discipline, HeadPacer, Marker, PortConfig, PortRules, Trimmer};
 use crate::net::topology::Link;
 use crate::net::{Node, Port, PortId, QueueMeter};
 use crate::observed::QueueObservation;
@@ -102,6 +102,7 @@ impl<'a> PortBuilder<'a> {
             }),
             marker,
             shared: self.shared.room(port),
+            trimmer: settings.mechanisms.trim.as_ref().map(|params| Trimmer::new(params, || stream("trim"))),
             phantom_queue,
             meter: self
                 .watched
@@ -129,7 +130,10 @@ impl<'a> PortBuilder<'a> {
     fn discipline(&self, settings: &PortSpec, link: &Link) -> Discipline {
         match &settings.discipline {
             Some(factory) => Discipline::custom(factory, link),
-            None => Discipline::of(settings.order, &settings.mechanisms, self.spec.full_size),
+            None => {
+                let quantum = self.spec.full_size;
+                Discipline::of(settings.order, &settings.mechanisms, quantum, settings.limit)
+            }
         }
     }
 

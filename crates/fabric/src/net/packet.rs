@@ -190,6 +190,30 @@ impl Packet {
         marks
     }
 
+    /// Returns whether a switch has cut the payload off.
+    #[inline]
+    pub fn is_trimmed(&self) -> bool {
+        self.flags.has(Flags::TRIMMED)
+    }
+
+    /// Returns whether the packet is a trimmed one on its way back to its sender.
+    #[inline]
+    pub fn is_bounced(&self) -> bool {
+        self.flags.has(Flags::TRIMMED.with(Flags::SYN))
+    }
+
+    /// Cuts the payload off: `size` bytes remain on the wire. `len` and `seq` still say what the payload was.
+    pub(crate) fn trim(&mut self, size: u16, priority: u8) {
+        (self.size, self.priority) = (size, priority);
+        self.flags = self.flags.with(Flags::TRIMMED);
+    }
+
+    /// Addresses a trimmed packet to its sender. Its SYN flag, which no packet with data has, says so.
+    pub(crate) fn bounce(&mut self) {
+        (self.src, self.dst) = (self.dst, self.src);
+        self.flags = Flags(self.flags.0 ^ Flags::FROM_SERVER.0).with(Flags::SYN);
+    }
+
     /// Adds to the time waited at `place`. A packet that carries SACK blocks keeps no account.
     /// The sum saturates at 2^40 ps, 1.1 seconds.
     #[inline]

@@ -13,7 +13,9 @@ mod general;
 mod head_pacer;
 mod marking;
 mod rules;
+mod scheduled;
 mod sizes;
+mod trimming;
 
 use std::sync::Arc;
 
@@ -31,6 +33,8 @@ pub use general::General;
 pub use head_pacer::HeadPacer;
 pub use marking::Marker;
 pub use rules::{BufferLimit, PortRules};
+pub use scheduled::ScheduledClasses;
+pub use trimming::{Trimmer, TrimmingQueues};
 
 use super::{Packet, PathClass, PortId, QueueMeter, Sink, Slot};
 
@@ -63,6 +67,8 @@ pub struct PortConfig {
     pub phantom_queue: Option<PhantomQueue>,
     /// Watches the waiting bytes.
     pub meter: Option<QueueMeter>,
+    /// Cuts packets that find no room. Needs the general engine.
+    pub trimmer: Option<Trimmer>,
     /// The order of service; any but first come, first served needs the general engine.
     pub discipline: Discipline,
     /// The pacer between queue and link.
@@ -107,6 +113,7 @@ impl Port {
             && !config.changes
             && !config.rules.ecn.is_some_and(|ecn| ecn.marks_at_dequeue())
             && config.shared.is_none()
+            && config.trimmer.is_none()
             && !config.marker.as_ref().is_some_and(Marker::counts_waiting)
             && !config.general;
         if express {

@@ -15,6 +15,8 @@ pub struct Recorder {
     pub marked: Vec<u32>,
     pub dropped: Vec<(Time, u32)>,
     pub room: usize,
+    /// Sequence numbers of packets that were sent back.
+    pub bounced: Vec<u32>,
     packets: Vec<Packet>,
     due: Vec<Time>,
 }
@@ -39,6 +41,9 @@ impl Sink for Recorder {
     }
     fn marked(&mut self, _: PortId, slot: Slot) {
         self.marked.push(self.packet(slot).seq);
+    }
+    fn bounced(&mut self, _: PortId, slot: Slot) {
+        self.bounced.push(self.packet(slot).seq);
     }
     fn dropped(&mut self, now: Time, _: PortId, slot: Slot) {
         self.dropped.push((now, self.packet(slot).seq));
@@ -107,6 +112,7 @@ pub fn plain() -> PortConfig {
         rules: Arc::new(rules()),
         marker: None,
         shared: None,
+        trimmer: None,
         phantom_queue: None,
         meter: None,
         discipline: Discipline::fifo(),

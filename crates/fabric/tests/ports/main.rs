@@ -5,4 +5,5 @@ mod bench;
 mod engines;
 mod fairness;
 mod pacing;
+mod trimming;
 mod whole;

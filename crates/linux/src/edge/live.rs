@@ -245,6 +245,11 @@ impl LiveFabric {
 
     /// A packet has reached its host.
     fn on_host(&mut self, now: Time, packet: &Packet, out: &mut impl Out) {
+        if packet.is_trimmed() {
+            // The kernel would drop it for its checksum.
+            self.fabric.hooks_mut().0.push((now, *packet));
+            return;
+        }
         if packet.flags.has(Flags::ECE) {
             self.fabric.on_ece(now, packet);
         }

@@ -86,7 +86,6 @@ fn tcp_header(packet: &PacketRecord<'_>) -> Vec<u8> {
     }
     let words = ((TCP + options.len()) / 4) as u8;
     let bits = [
-        (packet.flags.has(Flags::FIN), 0x01),
         (packet.flags.has(Flags::SYN), 0x02),
         (packet.ack.is_some(), 0x10),
         (packet.flags.has(Flags::ECE), 0x40),

@@ -2,6 +2,7 @@
 
 use plimsoll_mechanisms::pfc::PausedLink;
 use plimsoll_mechanisms::shared_buffer::SharedBufferParams;
+use plimsoll_mechanisms::trim::{HeaderService, Victim};
 use plimsoll_mechanisms::{Active, Depth, Marking};
 use plimsoll_units::Bytes;
 
@@ -28,11 +29,8 @@ impl Checker<'_> {
         if let Some(params) = port.shared_buffer() {
             self.params(&keys(&shared), params.validate_for(model.topology.switch_ports(name)));
         }
-        if port.pfabric().is_some() && model.outside.disciplines.contains_key(name) {
-            let path = self.path_of(name, DISCIPLINE);
-            let help = "turn one off: `pfabric = \"off\"` or `discipline = \"off\"`";
-            self.error(&keys(&path), "pfabric and a discipline would both order the queue", help);
-        }
+        self.order_of_service(name, port, model);
+        self.trimming(name, port, model);
         self.flow_control(name, port, model);
         if name == "host" && port.shared_buffer().is_some() {
             self.error(&keys(&shared), "a NIC shares its buffer with no other port", "switch ports only");
@@ -48,6 +46,63 @@ impl Checker<'_> {
         self.buffer(name, port, model);
         self.reach(name, port, model);
         self.engine(name, port, model);
+    }
+
+    /// One thing orders the queue.
+    fn order_of_service(&mut self, name: &str, port: &Port, model: &Model) {
+        let has_discipline = model.outside.disciplines.contains_key(name);
+        let by = [
+            ("pfabric", port.pfabric().is_some(), "\"off\""),
+            ("classes", port.classes().is_some(), "\"off\""),
+            (DISCIPLINE, has_discipline, "\"off\""),
+            ("order", port.classes().is_some() && port.order != QueueOrder::Fifo, "\"fifo\""),
+        ];
+        let mut on = by.into_iter().filter(|(_, is_on, _)| *is_on);
+        if let (Some((first, _, no_first)), Some((second, _, no_second))) = (on.next(), on.next()) {
+            let path = self.path_of(name, second);
+            let article = if second == DISCIPLINE { "a " } else { "" };
+            let message = format!("{first} and {article}{second} would both order the queue");
+            let help = format!("turn one off: `{first} = {no_first}` or `{second} = {no_second}`");
+            self.error(&keys(&path), message, help);
+        }
+        let Some(classes) = port.classes() else { return };
+        let path = self.path_of(name, "classes");
+        let mut classes = classes.priority.iter();
+        if name == "host" && model.host.backpressure && classes.any(|(_, class)| class.buffer.is_some()) {
+            let message = "a host with `host.backpressure` waits for room in the whole queue, not in a class";
+            self.error(&keys(&path), message, "no `buffer` by class, or `host.backpressure = false`");
+        }
+        if name == "host" && model.topology.kind() == "hybrid" {
+            let message = "the queues of a host in a hybrid network are by destination";
+            self.error(&keys(&path), message, "classes at switches only");
+        }
+    }
+
+    /// Trimming needs queues for data and for headers: its own, or the classes'.
+    fn trimming(&mut self, name: &str, port: &Port, model: &Model) {
+        let Some(trim) = port.trim() else { return };
+        let path = self.path_of(name, "trim");
+        let others = [
+            ("pfabric", port.pfabric().is_some()),
+            (DISCIPLINE, model.outside.disciplines.contains_key(name)),
+            ("order = \"priorities\"", port.order == QueueOrder::Priorities),
+        ];
+        if name == "host" {
+            self.error(&keys(&path), "a host does not trim its own packets", "switch ports only");
+        } else if let Some((other, _)) = others.into_iter().find(|(_, is_on)| *is_on) {
+            let message = format!("trimming has queues of its own, which {other} would order");
+            self.error(&keys(&path), message, "turn one off, or use `classes`");
+        } else if port.pfc().is_some() {
+            let message = "a lossless port has nothing to trim";
+            self.error(&keys(&path), message, "turn one off: `trim = \"off\"` or `pfc = \"off\"`");
+        } else if port.classes().is_some()
+            && (trim.queue.is_some()
+                || trim.service != HeaderService::Strict
+                || trim.victim != Victim::Arriving)
+        {
+            let message = "with `classes` the class of `trim.priority` is the header queue, and has its limit and service";
+            self.error(&keys(&path), message, "no `queue`, no `service`, and `victim = \"arriving\"`");
+        }
     }
 
     /// Warns of thresholds that the buffer never reaches: a full packet that is admitted finds a shorter queue.

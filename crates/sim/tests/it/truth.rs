@@ -5,6 +5,7 @@
 mod apps;
 mod arbitrary;
 mod chaos;
+mod classes;
 mod conservation;
 mod datagrams;
 mod determinism;
@@ -25,4 +26,5 @@ mod replay;
 mod standing_queue;
 mod swift;
 mod transports;
+mod trimming;
 mod wred;

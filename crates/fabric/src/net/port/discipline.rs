@@ -10,7 +10,11 @@ use plimsoll_mechanisms::pfc::{PauseState, Priorities};
 use plimsoll_memory::prefetch_for_later;
 use plimsoll_units::Time;
 
+use super::BufferLimit;
 use super::class_queues::{ClassQueues, DepartingPacket};
+use super::marking::Verdict;
+use super::scheduled::ScheduledClasses;
+use super::trimming::TrimmingQueues;
 use crate::net::topology::Link;
 use crate::net::{Flags, Packet, Sink, Slot, WaitPlace};
 
@@ -37,6 +41,10 @@ pub enum Discipline {
     Priorities(Box<PriorityQueues>),
     /// A queue for each destination, of which a circuit or the packet switch serves some.
     Classes(Box<ClassQueues>),
+    /// Queues by class of priorities, with a scheduler.
+    Scheduled(Box<ScheduledClasses>),
+    /// Data, and the headers of trimmed packets.
+    Trimming(Box<TrimmingQueues>),
     /// pFabric: by rank, with a limit of its own.
     Pfabric(Box<PfabricQueue<Waiting>>),
     /// A discipline from outside.
@@ -171,10 +179,21 @@ pub struct PriorityQueues {
 
 impl Discipline {
     /// Returns the discipline of a port: the one of a mechanism that is on, else `order`. Under per-flow fairness a
-    /// flow may send `quantum` bytes in its turn.
-    pub fn of(order: ServiceOrder, mechanisms: &PortMechanisms, quantum: u64) -> Discipline {
+    /// flow may send `quantum` bytes in its turn. `limit` is the port's own.
+    pub fn of(
+        order: ServiceOrder,
+        mechanisms: &PortMechanisms,
+        quantum: u64,
+        limit: BufferLimit,
+    ) -> Discipline {
         if let Some(params) = &mechanisms.pfabric {
             return Discipline::pfabric(params);
+        }
+        if let Some(params) = &mechanisms.classes {
+            return Discipline::Scheduled(Box::new(ScheduledClasses::new(params, quantum)));
+        }
+        if let Some(params) = &mechanisms.trim {
+            return Discipline::Trimming(Box::new(TrimmingQueues::new(params, limit)));
         }
         match order {
             ServiceOrder::Fifo => Discipline::fifo(),
@@ -195,7 +214,7 @@ impl Discipline {
 
     /// Serves flows in turn, `quantum` bytes each, at least one full-size packet.
     pub fn fair_per_flow(quantum: u64) -> Discipline {
-        Discipline::FairPerFlow(Box::new(FairQueues { quantum, ..FairQueues::default() }))
+        Discipline::FairPerFlow(Box::new(FairQueues::new(quantum)))
     }
 
     /// Serves strict priorities.
@@ -225,7 +244,48 @@ impl Discipline {
         match self {
             Discipline::Fifo(_) | Discipline::FairPerFlow(_) | Discipline::Priorities(_) => u16::MAX,
             Discipline::Pfabric(queue) => u16::try_from(queue.largest()).unwrap_or(u16::MAX),
-            Discipline::Classes(_) | Discipline::Custom(_) => 0,
+            Discipline::Scheduled(_)
+            | Discipline::Trimming(_)
+            | Discipline::Classes(_)
+            | Discipline::Custom(_) => 0,
+        }
+    }
+
+    /// Returns whether packets may wait while the link is free and nothing is paused, so that a departure depends on
+    /// more than the packets before it.
+    pub(super) fn holds_back(&self) -> bool {
+        match self {
+            Discipline::Scheduled(queues) => queues.has_rates(),
+            Discipline::Classes(_) | Discipline::Custom(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Returns whether the discipline itself decides on arriving packets.
+    pub(super) fn has_limits(&self) -> bool {
+        matches!(self, Discipline::Scheduled(_) | Discipline::Trimming(_))
+    }
+
+    /// Returns whether the port's limit concerns one of the discipline's queues, and not the whole.
+    pub(super) fn divides_limit(&self) -> bool {
+        matches!(self, Discipline::Trimming(_))
+    }
+
+    /// Decides on a packet of `priority` and `bytes` by what waits in its queue, and by the packet of `in_service` bytes
+    /// that is being sent.
+    pub(super) fn on_arrival(&self, priority: u8, bytes: u64, in_service: u64) -> Verdict {
+        match self {
+            Discipline::Scheduled(queues) => queues.on_arrival(priority, bytes),
+            Discipline::Trimming(queues) => queues.on_arrival(priority, bytes, in_service),
+            _ => Verdict::Pass,
+        }
+    }
+
+    /// Removes the packet that would be sent last among the data, if it is longer than `header`, to be trimmed.
+    pub(super) fn take_tail(&mut self, header: u16) -> Option<Waiting> {
+        match self {
+            Discipline::Trimming(queues) => queues.take_tail(header),
+            _ => None,
         }
     }
 
@@ -236,6 +296,8 @@ impl Discipline {
             Discipline::FairPerFlow(queues) => queues.push(waiting, directed_flow(packet)),
             Discipline::Priorities(queues) => queues.push(waiting),
             Discipline::Classes(queues) => queues.push(waiting, packet),
+            Discipline::Scheduled(queues) => queues.push(waiting, directed_flow(packet)),
+            Discipline::Trimming(queues) => queues.push(waiting),
             Discipline::Pfabric(queue) => {
                 let (rank, flow, size) = (packet.rank, directed_flow(packet), packet.size);
                 queue.push(u64::from(rank), flow, u64::from(size), waiting, |victim| dropped(victim.slot));
@@ -272,6 +334,8 @@ impl Discipline {
                     waiting
                 })
             }
+            Discipline::Scheduled(queues) => return queues.pop(now, pause),
+            Discipline::Trimming(queues) => queues.pop(pause),
             Discipline::Pfabric(queue) => queue.pop_if(|waiting| pause.may(waiting.priority)),
             Discipline::Custom(queue) => {
                 let Queued { packet, since, mark, slot, draws } =
@@ -291,8 +355,10 @@ impl Discipline {
         sink: &mut impl Sink,
         dropped: impl FnMut(Slot),
     ) -> Option<Slot> {
-        if let Discipline::Classes(queues) = self {
-            return queues.pop_any();
+        match self {
+            Discipline::Classes(queues) => return queues.pop_any(),
+            Discipline::Scheduled(queues) => return queues.pop_any(now).map(|waiting| waiting.slot),
+            _ => {}
         }
         self.pop(now, PauseState::default(), sink, dropped).map(|leaving| leaving.waiting.slot)
     }
@@ -302,6 +368,7 @@ impl Discipline {
     pub(super) fn next_due(&self, now: Time) -> Option<Time> {
         match self {
             Discipline::Classes(queues) => queues.next_due(now),
+            Discipline::Scheduled(queues) => queues.next_due(now),
             _ => None,
         }
     }
@@ -312,6 +379,8 @@ impl Discipline {
             Discipline::Fifo(queue) => queue.front().into_iter().for_each(prefetch_for_later),
             Discipline::Priorities(queues) => prefetch_for_later(&**queues),
             Discipline::Pfabric(queue) => prefetch_for_later(&**queue),
+            Discipline::Scheduled(queues) => prefetch_for_later(&**queues),
+            Discipline::Trimming(queues) => prefetch_for_later(&**queues),
             Discipline::FairPerFlow(_) | Discipline::Classes(_) | Discipline::Custom(_) => {}
         }
     }
@@ -322,6 +391,8 @@ impl Discipline {
             Discipline::FairPerFlow(queues) => queues.packets,
             Discipline::Priorities(queues) => queues.packets,
             Discipline::Classes(queues) => queues.len(),
+            Discipline::Scheduled(queues) => queues.len(),
+            Discipline::Trimming(queues) => queues.len(),
             Discipline::Pfabric(queue) => queue.len(),
             Discipline::Custom(queue) => queue.len(),
         }
@@ -334,7 +405,18 @@ fn directed_flow(packet: &Packet) -> u64 {
 }
 
 impl FairQueues {
-    fn push(&mut self, waiting: Waiting, flow: u64) {
+    /// Makes queues of which none has a packet; a flow may send `quantum` bytes in its turn.
+    pub(super) fn new(quantum: u64) -> FairQueues {
+        FairQueues { quantum, ..FairQueues::default() }
+    }
+
+    /// Returns the packet that is served next.
+    pub(super) fn first(&mut self) -> Option<&Waiting> {
+        self.turn();
+        self.turns.front().and_then(|flow| flow.packets.front())
+    }
+
+    pub(super) fn push(&mut self, waiting: Waiting, flow: u64) {
         self.packets += 1;
         // A NIC has few flows with packets waiting at a time; a scan beats a table.
         if let Some(queue) = self.turns.iter_mut().find(|queue| queue.flow == flow) {
@@ -356,7 +438,7 @@ impl FairQueues {
         }
     }
 
-    fn pop(&mut self, pause: PauseState) -> Option<Waiting> {
+    pub(super) fn pop(&mut self, pause: PauseState) -> Option<Waiting> {
         self.turn();
         let first = self.turns.front_mut()?;
         let waiting = first.packets.pop_front_if(|waiting| pause.may(waiting.priority))?;
@@ -392,7 +474,7 @@ impl PriorityQueues {
 /// Returns whether the queue is empty; then the next packet gets the first place of the ring, which is in the cache. A
 /// ring that was long once would otherwise step through all of its memory, even if only one packet waits at a time.
 #[inline]
-fn begins_anew(queue: &mut VecDeque<Waiting>) -> bool {
+pub(super) fn begins_anew(queue: &mut VecDeque<Waiting>) -> bool {
     let is_empty = queue.is_empty();
     if is_empty {
         queue.clear();

@@ -17,7 +17,7 @@ use plimsoll_units::Time;
 use super::class_queues::{ClassQueues, ClassSignal};
 use super::discipline::{Discipline, Leaving, Waiting};
 use super::marking::{Marker, Verdict};
-use super::{ANY, HeadPacer, PLAIN, PortConfig, PortRules, SharedRoom};
+use super::{ANY, HeadPacer, PLAIN, PortConfig, PortRules, SharedRoom, Trimmer};
 use crate::net::{Packet, PathClass, PortId, QueueMeter, Sink, Slot, WaitPlace};
 
 /// A port that decides at each departure. Fields read for every packet come first, in the port's cache line, and the
@@ -66,6 +66,7 @@ const _: () = assert!(offset_of!(Rest, extras) <= 64, "a plain port uses one cac
 struct GeneralExtras {
     marker: Option<Box<Marker>>,
     shared: Option<SharedRoom>,
+    trimmer: Option<Box<Trimmer>>,
     /// The bytes of the shared buffer that the packet in service still holds.
     shared_in_service: u64,
     phantom_queue: Option<PhantomQueue>,
@@ -93,6 +94,7 @@ impl General {
             config.announces_room || config.shared.is_some() || !config.discipline.is_idle_when_empty();
         let is_plain = !counts_waiting
             && !ends_matter
+            && !config.discipline.has_limits()
             && !config.accounts
             && !config.changes
             && config.marker.is_none()
@@ -102,6 +104,7 @@ impl General {
         // Whoever else reads or stops this port, or waits for it, would see the packets that should have left.
         let settles = config.settles
             && !ends_matter
+            && !config.discipline.holds_back()
             && !config.accounts
             && !config.changes
             && !config.counts_drain_bytes
@@ -110,6 +113,7 @@ impl General {
         let extras = GeneralExtras {
             marker: config.marker.map(Box::new),
             shared: config.shared,
+            trimmer: config.trimmer.map(Box::new),
             shared_in_service: 0,
             phantom_queue: config.phantom_queue,
             pacer: config.pacer.map(Box::new),
@@ -220,9 +224,9 @@ impl General {
         } else {
             self.start_due::<IS_PLAIN>(id, now, sink);
         }
-        let verdict = self.admit::<IS_PLAIN>(now, slot, sink);
+        let verdict = self.admit::<IS_PLAIN>(id, now, slot, sink);
         if verdict == Verdict::Drop {
-            return self.drop_packet(id, now, slot, sink);
+            return self.drop_or_bounce(id, now, slot, sink);
         }
         let packet = sink.packet_mut(slot);
         let marked = verdict == Verdict::Mark && packet.mark();
@@ -252,9 +256,15 @@ impl General {
 
     /// Decides on the packet in `slot`.
     #[inline]
-    fn admit<const IS_PLAIN: bool>(&mut self, now: Time, slot: Slot, sink: &mut impl Sink) -> Verdict {
+    fn admit<const IS_PLAIN: bool>(
+        &mut self,
+        id: PortId,
+        now: Time,
+        slot: Slot,
+        sink: &mut impl Sink,
+    ) -> Verdict {
         if !IS_PLAIN {
-            return self.admit_by_mechanisms(now, slot, sink);
+            return self.admit_by_mechanisms(id, now, slot, sink);
         }
         if !self.has_room_now(now, u64::from(sink.packet(slot).size)) {
             return Verdict::Drop;
@@ -262,10 +272,11 @@ impl General {
         self.rules.on_enqueue(self.waiting as usize, self.waiting_bytes)
     }
 
-    fn admit_by_mechanisms(&mut self, now: Time, slot: Slot, sink: &mut impl Sink) -> Verdict {
-        let packet = sink.packet(slot);
-        let size = u64::from(packet.size);
-        let has_room = self.class_has_room(now, packet.dst.0, packet.path_class(), size);
+    fn admit_by_mechanisms(&mut self, id: PortId, now: Time, slot: Slot, sink: &mut impl Sink) -> Verdict {
+        let &Packet { size, priority, dst, .. } = sink.packet(slot);
+        let (class, size) = (sink.packet(slot).path_class(), u64::from(size));
+        let in_class = self.rest.discipline.on_arrival(priority, size, self.in_service(now));
+        let has_room = in_class != Verdict::Drop && self.class_has_room(now, dst.0, class, size);
         if let Some(marker) = &mut self.rest.extras.marker
             && self.busy_until < now
             && self.waiting == 0
@@ -281,13 +292,69 @@ impl General {
                 if let Some(marker) = marker {
                     marker.on_overflow(now, self.waiting_bytes, packet);
                 }
-                return Verdict::Drop;
+                return if self.makes_room(id, now, slot, sink) { Verdict::Pass } else { Verdict::Drop };
             }
         };
-        if verdict == Verdict::Drop {
-            self.give_back_shared(size, sink);
+        match verdict {
+            Verdict::Drop => self.give_back_shared(size, sink),
+            Verdict::Pass => return in_class,
+            Verdict::Mark => {}
         }
         verdict
+    }
+
+    /// Trims a packet, as the one in `slot` finds no room. Returns whether that packet joins the queue now, whole or
+    /// trimmed.
+    #[cold]
+    fn makes_room(&mut self, id: PortId, now: Time, slot: Slot, sink: &mut impl Sink) -> bool {
+        let Some(trimmer) = &mut self.rest.extras.trimmer else { return false };
+        if !trimmer.may_trim(sink.packet(slot)) {
+            return false;
+        }
+        let tail = if trimmer.draws_tail() { self.rest.discipline.take_tail(trimmer.header()) } else { None };
+        let Some(tail) = tail else {
+            trimmer.trim(sink.packet_mut(slot));
+            sink.trimmed(id, slot);
+            return self.has_room_for_header(now, slot, sink);
+        };
+        self.waiting -= 1;
+        self.on_left::<ANY>(id, tail.slot, tail.size, tail.priority, sink);
+        self.give_back_shared(u64::from(tail.size), sink);
+        if let Some(trimmer) = &self.rest.extras.trimmer {
+            trimmer.trim(sink.packet_mut(tail.slot));
+        }
+        sink.trimmed(id, tail.slot);
+        // The arriving packet takes the place of the trimmed one.
+        let joins = self.take_shared(u64::from(sink.packet(slot).size), sink);
+        if self.has_room_for_header(now, tail.slot, sink) {
+            let header = Waiting::new(tail.slot, sink.packet(tail.slot), tail.since, tail.draws);
+            self.push::<ANY>(id, header, sink);
+        } else {
+            self.drop_or_bounce(id, now, tail.slot, sink);
+        }
+        joins
+    }
+
+    /// Returns whether the trimmed packet in `slot` finds room, which it then has in a shared buffer.
+    fn has_room_for_header(&mut self, now: Time, slot: Slot, sink: &mut impl Sink) -> bool {
+        let &Packet { size, priority, .. } = sink.packet(slot);
+        let size = u64::from(size);
+        self.rest.discipline.on_arrival(priority, size, self.in_service(now)) != Verdict::Drop
+            && self.class_has_room(now, 0, PathClass::Either, size)
+            && self.take_shared(size, sink)
+    }
+
+    /// A packet that found no room is sent back, if it is trimmed and the port does that, or dropped.
+    #[cold]
+    fn drop_or_bounce(&mut self, id: PortId, now: Time, slot: Slot, sink: &mut impl Sink) {
+        let packet = sink.packet(slot);
+        let bounces = self.rest.extras.trimmer.as_ref().is_some_and(|trimmer| trimmer.may_bounce(packet));
+        if bounces {
+            sink.packet_mut(slot).bounce();
+            sink.bounced(id, slot);
+        } else {
+            self.drop_packet(id, now, slot, sink);
+        }
     }
 
     /// The far end pauses or resumes priorities.
@@ -334,7 +401,7 @@ impl General {
                 let (packets, bytes) = queues.waiting(destination, class);
                 self.rules.limit.has_room(packets, bytes, 0, size)
             }
-            _ => self.has_room_now(now, size),
+            discipline => discipline.divides_limit() || self.has_room_now(now, size),
         }
     }
 
@@ -410,8 +477,12 @@ impl General {
     }
 
     fn has_room_now(&self, now: Time, size: u64) -> bool {
-        let in_service = if self.busy_until > now { u64::from(self.in_service_bytes) } else { 0 };
-        self.rules.limit.has_room(self.waiting as usize, self.waiting_bytes, in_service, size)
+        self.rules.limit.has_room(self.waiting as usize, self.waiting_bytes, self.in_service(now), size)
+    }
+
+    /// Returns the bytes of the packet in service, 0 if there is none.
+    fn in_service(&self, now: Time) -> u64 {
+        if self.busy_until > now { u64::from(self.in_service_bytes) } else { 0 }
     }
 
     /// Returns the mechanisms; a plain port has none.

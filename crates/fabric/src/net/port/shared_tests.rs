@@ -77,6 +77,7 @@ pub(super) fn config(number: u32, limit: BufferLimit, marker: Option<Marker>) ->
         }),
         marker,
         shared: Some(SharedRoom { pool: 7, port: number as usize }),
+        trimmer: None,
         phantom_queue: None,
         meter: None,
         discipline: Discipline::fifo(),

@@ -13,7 +13,7 @@ pub enum EcnField {
     Ce = 3,
 }
 
-/// Flags of the TCP header, and three that exist only in a simulation.
+/// Flags of the TCP header, and four that exist only in a simulation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Flags(pub u8);
 
@@ -24,8 +24,8 @@ impl Flags {
     pub const SYN: Flags = Flags(1);
     /// The acknowledgement number is valid.
     pub const ACK: Flags = Flags(2);
-    /// No more data. Reserved: endpoints neither send nor read it.
-    pub const FIN: Flags = Flags(4);
+    /// A switch has cut the payload off. In a simulation only, in the place of FIN, which no endpoint sends.
+    pub const TRIMMED: Flags = Flags(4);
     /// ECN echo (RFC 3168, section 6.1).
     pub const ECE: Flags = Flags(8);
     /// Congestion window reduced (RFC 3168, section 6.1).

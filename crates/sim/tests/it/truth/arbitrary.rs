@@ -119,6 +119,12 @@ fn fabric() -> impl Strategy<Value = Fabric> {
         "order = 'priorities'",
         "pfabric = {}",
         "pfabric = { limit = '6KB', overflow = 'at-least', eviction = 'one' }",
+        "trim = {}",
+        "trim = { queue = '2 packets', service = '10:1', victim = 'coin-tail', bounce = true }",
+        "trim = { priority = 6, bounce = true }\nclasses = { priority = { '6..7' = { buffer = '3 packets' } } }",
+        "classes = { priority = { '7' = {}, '0..3' = { weight = 3, buffer = '9KB' }, '5' = { weight = 2 } } }",
+        "classes = { scheduler = 'wfq', priority = { '4..7' = { weight = 5, ecn = { threshold = '3KB' } }, '1' = { \
+         rate = '50Mbps', order = 'fair-per-flow' } } }",
     ]);
     let priorities =
         (any::<bool>(), select(vec!["remaining", "priority"]), 0u8..8).prop_map(|(on, rank, ack)| {

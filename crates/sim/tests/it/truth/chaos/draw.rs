@@ -217,7 +217,20 @@ fn queue(dice: &mut Dice, pauses: bool) -> String {
             "{ xoff = '1B', xon = '0B' }",
             "{ response = '2us' }",
         ]);
-        return format!("buffer = '600KB'\norder = '{order}'\npfc = {pfc}\n");
+        let served = if dice.once_in(3) { classes(dice) } else { format!("order = '{order}'\n") };
+        return format!("buffer = '600KB'\n{served}pfc = {pfc}\n");
+    }
+    if dice.once_in(4) {
+        return format!("buffer = '60KB'\n{}", classes(dice));
+    }
+    if dice.once_in(5) {
+        let trim = dice.pick(&[
+            "{}",
+            "{ service = '10:1', victim = 'coin-tail' }",
+            "{ queue = '4 packets', bounce = true, victim = 'coin-tail' }",
+            "{ header = '100B', priority = 5, queue = '200B', bounce = true }",
+        ]);
+        return format!("buffer = '15KB'\ncounts = 'waiting-and-in-service'\ntrim = {trim}\n");
     }
     dice.pick(&[
         "buffer = '20 packets'\norder = 'ORDER'\n",
@@ -229,6 +242,17 @@ fn queue(dice: &mut Dice, pauses: bool) -> String {
         "shared_buffer = { total = '60KB' }\norder = 'ORDER'\n",
     ])
     .replace("ORDER", order)
+}
+
+/// Queues by class without limits of their own.
+fn classes(dice: &mut Dice) -> String {
+    let scheduler = dice.pick(&["dwrr", "wfq"]);
+    let classes = dice.pick(&[
+        "'7' = {}, '0..6' = { weight = 2 }",
+        "'6..7' = { weight = 3 }, '3..5' = { weight = 1, order = 'fair-per-flow' }",
+        "'7' = { rate = '300Mbps', burst = '9KB' }, '4..6' = { weight = 7 }, '0' = { weight = 1 }",
+    ]);
+    format!("classes = {{ scheduler = '{scheduler}', priority = {{ {classes} }} }}\n")
 }
 
 /// The NIC's table, whether it may drop, and the host's table.

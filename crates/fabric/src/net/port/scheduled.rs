@@ -1,0 +1,160 @@
+//! [`ScheduledClasses`]: the queues of a port by class, which a scheduler serves.
+
+use std::collections::VecDeque;
+
+use plimsoll_mechanisms::Depth;
+use plimsoll_mechanisms::classes::{ClassMap, ClassParams, ClassScheduler, ClassesParams, OrderInClass};
+use plimsoll_mechanisms::ecn::Ecn;
+use plimsoll_mechanisms::pfc::PauseState;
+use plimsoll_units::Time;
+
+use super::discipline::{FairQueues, Leaving, Waiting, begins_anew};
+use super::marking::Verdict;
+use super::rules::BufferLimit;
+
+/// The queues of a port by class. The state machine of the schedule is [`ClassScheduler`]; here are the packets.
+#[derive(Debug)]
+pub struct ScheduledClasses {
+    scheduler: ClassScheduler,
+    of_priority: [u8; 8],
+    queues: Vec<ClassQueue>,
+    packets: usize,
+}
+
+#[derive(Debug)]
+struct ClassQueue {
+    order: InClass,
+    packets: u64,
+    bytes: u64,
+    limit: BufferLimit,
+    ecn: Option<Ecn>,
+}
+
+/// The packets of a class, in the order of their service.
+#[derive(Debug)]
+enum InClass {
+    Fifo(VecDeque<Waiting>),
+    FairPerFlow(FairQueues),
+}
+
+impl ScheduledClasses {
+    /// Makes the empty queues of `params`, which must be valid. A full packet has `full_packet` bytes.
+    pub(super) fn new(params: &ClassesParams, full_packet: u64) -> ScheduledClasses {
+        let map = ClassMap::of(params);
+        ScheduledClasses {
+            scheduler: ClassScheduler::new(&map, params.scheduler, full_packet),
+            of_priority: map.of_priority,
+            queues: map.classes.iter().map(|class| ClassQueue::new(class, full_packet)).collect(),
+            packets: 0,
+        }
+    }
+
+    /// Returns whether packets may wait while the link is free and nothing is paused.
+    pub(super) fn has_rates(&self) -> bool {
+        self.scheduler.has_rates()
+    }
+
+    fn class_of(&self, priority: u8) -> usize {
+        usize::from(self.of_priority[usize::from(priority & 7)])
+    }
+
+    /// Decides on a packet of `priority` and `bytes` by the limit and the threshold of its class.
+    pub(super) fn on_arrival(&self, priority: u8, bytes: u64) -> Verdict {
+        let ClassQueue { packets, bytes: waiting, limit, ecn, .. } = &self.queues[self.class_of(priority)];
+        match ecn {
+            _ if !limit.has_room(*packets as usize, *waiting, 0, bytes) => Verdict::Drop,
+            Some(ecn) if ecn.on_enqueue(*waiting, *packets) => Verdict::Mark,
+            _ => Verdict::Pass,
+        }
+    }
+
+    pub(super) fn push(&mut self, waiting: Waiting, flow: u64) {
+        let class = self.class_of(waiting.priority);
+        let queue = &mut self.queues[class];
+        if queue.packets == 0 {
+            self.scheduler.on_backlog(class);
+        }
+        queue.packets += 1;
+        queue.bytes += u64::from(waiting.size);
+        self.packets += 1;
+        match &mut queue.order {
+            InClass::Fifo(packets) => packets.push_back(waiting),
+            InClass::FairPerFlow(flows) => flows.push(waiting, flow),
+        }
+    }
+
+    /// Removes the packet that is sent next, among the priorities that `pause` lets through. The first packet of a class
+    /// blocks the others of it.
+    pub(super) fn pop(&mut self, now: Time, pause: PauseState) -> Option<Leaving> {
+        let queues = &mut self.queues;
+        let class = self.scheduler.next(now, |class| {
+            let first = queues[class].order.first()?;
+            pause.may(first.priority).then_some(u64::from(first.size))
+        })?;
+        let queue = &mut self.queues[class];
+        let waiting = queue.pop(pause)?;
+        self.packets -= 1;
+        self.scheduler.on_sent(now, class, u64::from(waiting.size), queue.packets == 0);
+        let mark = queue.ecn.is_some_and(|ecn| ecn.on_dequeue(queue.bytes, queue.packets));
+        Some(Leaving { waiting, mark })
+    }
+
+    /// Removes any packet, to be dropped. The schedule takes no account of it.
+    pub(super) fn pop_any(&mut self, now: Time) -> Option<Waiting> {
+        let class = self.queues.iter().position(|queue| queue.packets > 0)?;
+        let queue = &mut self.queues[class];
+        let waiting = queue.pop(PauseState::default())?;
+        self.packets -= 1;
+        self.scheduler.on_sent(now, class, 0, queue.packets == 0);
+        Some(waiting)
+    }
+
+    /// Returns the first time after `now` at which the rate of a class lets it send.
+    pub(super) fn next_due(&self, now: Time) -> Option<Time> {
+        self.scheduler.next_due(now)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.packets
+    }
+}
+
+impl ClassQueue {
+    fn new(params: &ClassParams, full_packet: u64) -> ClassQueue {
+        let mut limit = BufferLimit::UNLIMITED;
+        match params.buffer {
+            Some(Depth::Bytes(bytes)) => limit.bytes = bytes.get(),
+            Some(Depth::Packets(packets)) => limit.packets = packets,
+            None => {}
+        }
+        let order = match params.order {
+            OrderInClass::Fifo => InClass::Fifo(VecDeque::new()),
+            OrderInClass::FairPerFlow => InClass::FairPerFlow(FairQueues::new(full_packet)),
+        };
+        ClassQueue { order, packets: 0, bytes: 0, limit, ecn: params.ecn.as_ref().map(Ecn::new) }
+    }
+
+    fn pop(&mut self, pause: PauseState) -> Option<Waiting> {
+        let waiting = match &mut self.order {
+            InClass::Fifo(packets) => {
+                let first = packets.pop_front();
+                begins_anew(packets);
+                first
+            }
+            InClass::FairPerFlow(flows) => flows.pop(pause),
+        }?;
+        self.packets -= 1;
+        self.bytes -= u64::from(waiting.size);
+        Some(waiting)
+    }
+}
+
+impl InClass {
+    /// Returns the packet that the class sends next.
+    fn first(&mut self) -> Option<&Waiting> {
+        match self {
+            InClass::Fifo(packets) => packets.front(),
+            InClass::FairPerFlow(flows) => flows.first(),
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! [`TrimmingQueues`]: a queue of data and one of headers; and [`Trimmer`], which decides what is cut.
+
+use std::collections::VecDeque;
+
+use plimsoll_mechanisms::Depth;
+use plimsoll_mechanisms::pfc::PauseState;
+use plimsoll_mechanisms::trim::{HeaderService, TrimParams, Victim};
+use rand::Rng;
+use rand_pcg::Pcg64;
+
+use super::discipline::{Waiting, begins_anew};
+use super::marking::Verdict;
+use super::rules::BufferLimit;
+use crate::net::Packet;
+
+/// Decides which packets a port cuts, and which it sends back.
+#[derive(Debug)]
+pub struct Trimmer {
+    header: u16,
+    priority: u8,
+    bounce: bool,
+    /// The fair coin between the arriving packet and the last one that waits.
+    coin: Option<Pcg64>,
+}
+
+impl Trimmer {
+    /// Makes the trimmer of `params`, which must be valid. `stream` returns the random stream of its coin.
+    pub fn new(params: &TrimParams, stream: impl FnOnce() -> Pcg64) -> Trimmer {
+        Trimmer {
+            header: params.header.get() as u16,
+            priority: params.priority,
+            bounce: params.bounce,
+            coin: (params.victim == Victim::CoinTail).then(stream),
+        }
+    }
+
+    /// The bytes that a trimmed packet has on the wire.
+    pub(super) fn header(&self) -> u16 {
+        self.header
+    }
+
+    /// Returns whether `packet` has a payload that can be cut off.
+    pub(super) fn may_trim(&self, packet: &Packet) -> bool {
+        packet.len > 0 && packet.size > self.header && !packet.is_trimmed()
+    }
+
+    /// Returns whether the last packet that waits is cut in place of the arriving one.
+    pub(super) fn draws_tail(&mut self) -> bool {
+        self.coin.as_mut().is_some_and(|coin| coin.next_u64() >> 63 == 1)
+    }
+
+    pub(super) fn trim(&self, packet: &mut Packet) {
+        packet.trim(self.header, self.priority);
+    }
+
+    /// Returns whether `packet`, which finds no room, is sent back to its sender.
+    pub(super) fn may_bounce(&self, packet: &Packet) -> bool {
+        self.bounce && packet.is_trimmed() && !packet.is_bounced()
+    }
+}
+
+/// A queue of data and a queue of headers, in which packets of a high priority wait as well.
+#[derive(Debug)]
+pub struct TrimmingQueues {
+    data: LimitedQueue,
+    headers: LimitedQueue,
+    /// Packets of this priority and higher ones wait in the header queue.
+    priority: u8,
+    service: HeaderService,
+    /// The packets of the header queue sent since the last data packet, while data waited.
+    in_a_row: u32,
+    /// The packet in service was a header.
+    sends_header: bool,
+}
+
+#[derive(Debug)]
+struct LimitedQueue {
+    packets: VecDeque<Waiting>,
+    bytes: u64,
+    limit: BufferLimit,
+}
+
+impl TrimmingQueues {
+    /// Makes the empty queues of `params`, which must be valid, at a port whose data have `limit`.
+    pub(super) fn new(params: &TrimParams, limit: BufferLimit) -> TrimmingQueues {
+        let twice = BufferLimit {
+            packets: limit.packets.saturating_mul(2),
+            bytes: limit.bytes.saturating_mul(2),
+            counts_in_service: limit.counts_in_service,
+        };
+        let of_headers = match params.queue {
+            None => twice,
+            Some(Depth::Bytes(bytes)) => BufferLimit { packets: u64::MAX, bytes: bytes.get(), ..twice },
+            Some(Depth::Packets(packets)) => BufferLimit { packets, bytes: u64::MAX, ..twice },
+        };
+        TrimmingQueues {
+            data: LimitedQueue::new(limit),
+            headers: LimitedQueue::new(of_headers),
+            priority: params.priority,
+            service: params.service,
+            in_a_row: 0,
+            sends_header: false,
+        }
+    }
+
+    /// Decides on a packet of `priority` and `bytes`, while `in_service` bytes are being sent.
+    pub(super) fn on_arrival(&self, priority: u8, bytes: u64, in_service: u64) -> Verdict {
+        let is_header = priority >= self.priority;
+        let queue = if is_header { &self.headers } else { &self.data };
+        let of_queue = if is_header == self.sends_header { in_service } else { 0 };
+        let LimitedQueue { packets, bytes: waiting, limit } = queue;
+        if limit.has_room(packets.len(), *waiting, of_queue, bytes) { Verdict::Pass } else { Verdict::Drop }
+    }
+
+    pub(super) fn push(&mut self, waiting: Waiting) {
+        let queue = if waiting.priority >= self.priority { &mut self.headers } else { &mut self.data };
+        queue.bytes += u64::from(waiting.size);
+        queue.packets.push_back(waiting);
+    }
+
+    /// Removes the packet that is sent next, among the priorities that `pause` lets through.
+    pub(super) fn pop(&mut self, pause: PauseState) -> Option<Waiting> {
+        let may_send =
+            |queue: &LimitedQueue| queue.packets.front().is_some_and(|first| pause.may(first.priority));
+        self.sends_header = match (may_send(&self.headers), may_send(&self.data)) {
+            (true, true) => self.service.is_header(&mut self.in_a_row),
+            (is_header, _) => is_header,
+        };
+        let queue = if self.sends_header { &mut self.headers } else { &mut self.data };
+        let first = queue.packets.pop_front_if(|first| pause.may(first.priority))?;
+        begins_anew(&mut queue.packets);
+        queue.bytes -= u64::from(first.size);
+        Some(first)
+    }
+
+    /// Removes the last packet of the data, if it is longer than `header`.
+    pub(super) fn take_tail(&mut self, header: u16) -> Option<Waiting> {
+        let last = self.data.packets.pop_back_if(|last| last.size > header)?;
+        self.data.bytes -= u64::from(last.size);
+        Some(last)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.data.packets.len() + self.headers.packets.len()
+    }
+}
+
+impl LimitedQueue {
+    fn new(limit: BufferLimit) -> LimitedQueue {
+        LimitedQueue { packets: VecDeque::new(), bytes: 0, limit }
+    }
+}
