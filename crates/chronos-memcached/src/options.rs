@@ -14,7 +14,7 @@ mod places;
 
 use crate::files::ReadFiles;
 use extended::{EXTENDED_HELP, Extended};
-use memory::Memory;
+use memory::ServerMemory;
 use plimsoll_process::note;
 use plimsoll_units::whole;
 
@@ -220,15 +220,15 @@ impl Options {
     }
 
     /// Returns the memory that the flags ask for, as far as the control group allows it.
-    fn memory(&self, extended: &Extended, group_limit: Option<u64>) -> Result<Memory> {
+    fn memory(&self, extended: &Extended, group_limit: Option<u64>) -> Result<ServerMemory> {
         /// A few megabytes are too little for the partitions of several threads.
         const ITEMS_LEAST: u64 = 8 << 20;
         let items = self.memory_limit.checked_mul(1 << 20).context("-m is too large")?;
         let connections = extended.connection_memory.map(|bytes| bytes as u64);
-        let asked = Memory {
+        let asked = ServerMemory {
             items,
             connections: connections.unwrap_or_else(|| connection_memory(items, self.max_item_size)),
-            program: Memory::of_program(self.threads, self.conn_limit),
+            program: ServerMemory::of_program(self.threads, self.conn_limit),
         };
         let Some(limit) = group_limit else { return Ok(asked) };
         let connections_least = connections.unwrap_or(ITEMS_OF_CONNECTIONS * self.max_item_size);

@@ -22,7 +22,7 @@ use crate::nodes;
 use crate::reply_budget::ReplyBudget;
 use crate::shared::Shared;
 use crate::sockets::{ServerSocket, Sockets};
-use crate::steering::Steering;
+use crate::steering::PartitionSteering;
 use crate::uring::UringDriver;
 use crate::worker::{Clock, Worker};
 use crate::{Config, IoBackend, Listen, PartitionId, RuntimeStats, Service, StartError};
@@ -328,7 +328,7 @@ impl<S: Service> ThreadSetup<S> {
         let engine = RequestEngine {
             me,
             service: self.service.clone(),
-            partitions: Steering::new(me, &self.owners, state),
+            partitions: PartitionSteering::new(me, &self.owners, state),
             mail,
             buffers: Buffers::new(ThreadMemory::pool_bytes(&config.limits, config.threads)),
             shared: self.shared.clone(),
