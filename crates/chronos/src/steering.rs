@@ -97,6 +97,11 @@ impl<P, R> PartitionSteering<P, R> {
         self.slots[partition as usize].state.as_mut()
     }
 
+    /// Returns the partitions that are here, with their numbers.
+    pub(crate) fn into_states(self) -> impl Iterator<Item = (u32, P)> {
+        (0..).zip(self.slots).filter_map(|(partition, slot)| Some((partition, slot.state?)))
+    }
+
     /// Places a request of one of this thread's connections.
     pub(crate) fn place_own(&mut self, partition: u32, request: R) -> RequestPlacement<R> {
         let slot = &self.slots[partition as usize];
