@@ -39,8 +39,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let cli =
-        LoadCli::try_parse().unwrap_or_else(|said| plimsoll_process::end(said.print(), said.exit_code()));
+    let cli: LoadCli = plimsoll_command_line::parse(std::env::args_os());
     let done = match cli.command {
         Command::Run(run) => run.execute(),
         Command::Saturate(saturate) => saturate.execute(),
@@ -119,7 +118,7 @@ mod tests {
     #[test]
     fn the_manual_page_is_up_to_date() {
         plimsoll_testing::manuals::are_up_to_date("chronos-load", |folder| {
-            clap_mangen::generate_to(LoadCli::command(), folder)
+            clap_mangen::generate_to(plimsoll_command_line::command::<LoadCli>(), folder)
         });
     }
 

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf, absolute};
 
 use crate::{Credentials, MemcachedSettings};
 use anyhow::{Context, Result};
-use plimsoll_chronos::{Config, Listen, Tls};
+use plimsoll_chronos::{ClientVerification, Config, Listen, Tls, TlsFiles};
 
 /// The files, and the objects that were read from them.
 #[derive(Clone, Debug, Default)]
 pub struct ReadFiles {
     users: Option<(Credentials, PathBuf)>,
-    certificates: Option<(Tls, PathBuf, PathBuf)>,
+    certificates: Option<(Tls, TlsFiles)>,
 }
 
 impl ReadFiles {
@@ -26,8 +26,13 @@ impl ReadFiles {
         let users = settings.credentials.clone().zip(users);
         let users = users.map(|(known, path)| whole(&path).map(|path| (known, path))).transpose()?;
         let tls = config.listen.iter().find_map(shown).zip(settings.tls.clone());
-        let certificates =
-            tls.map(|(tls, (chain, key))| Ok::<_, anyhow::Error>((tls, whole(&chain)?, whole(&key)?)));
+        let certificates = tls.map(|(tls, TlsFiles { chain, key, clients })| {
+            let verification = |ClientVerification { authorities, required }| {
+                Ok::<_, anyhow::Error>(ClientVerification { authorities: whole(&authorities)?, required })
+            };
+            let clients = clients.map(verification).transpose()?;
+            Ok::<_, anyhow::Error>((tls, TlsFiles { chain: whole(&chain)?, key: whole(&key)?, clients }))
+        });
         Ok(ReadFiles { users, certificates: certificates.transpose()? })
     }
 
@@ -52,8 +57,8 @@ impl ReadFiles {
     /// # Errors
     /// If the files are not valid; the certificates in use then stay as they are.
     pub fn read_certificates(&self) -> Result<()> {
-        if let Some((shown, chain, key)) = &self.certificates {
-            shown.replace(&Tls::from_pem_files(chain, key)?);
+        if let Some((shown, files)) = &self.certificates {
+            shown.replace(&files.read()?);
         }
         Ok(())
     }

@@ -22,6 +22,7 @@ mod clock;
 mod counters;
 mod files;
 mod journal;
+mod memory_file;
 mod meta;
 mod options;
 mod partition;

@@ -1,5 +1,6 @@
 //! memcached's flags, with memcached's letters, names and meanings.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,13 +9,15 @@ use anyhow::{Context, Result, bail};
 use clap::{ArgAction, Parser};
 use plimsoll_chronos::{AcrossNodes, Balancing, Config, DatagramSteering, KeyHash, Limits};
 
+mod conf;
 mod extended;
 mod memory;
 mod places;
 
 use crate::files::ReadFiles;
+use conf::ConfFile;
 use extended::{EXTENDED_HELP, Extended};
-use memory::Memory;
+use memory::ServerMemory;
 use plimsoll_process::note;
 use plimsoll_units::whole;
 
@@ -133,7 +136,8 @@ pub struct Options {
     /// Users of the text protocol: lines user:password
     #[arg(short = 'Y', long, value_name = "file")]
     auth_file: Option<PathBuf>,
-    /// Not supported: a file for item memory
+    /// Keep the items over a restart: SIGUSR1 and "shutdown graceful" write them to this file, and the next start reads
+    /// and removes it
     #[arg(short = 'e', long, value_name = "file")]
     memory_file: Option<PathBuf>,
     /// TLS on TCP, with -o ssl_chain_cert=<file>,ssl_key=<file>; an address after "notls:" (-l) has none
@@ -146,18 +150,44 @@ pub struct Options {
     /// of memcached's
     #[arg(long, value_name = "addr")]
     pub metrics: Option<String>,
+    /// Read more options from this file, in the form of Debian's /etc/memcached.conf; options of the command line
+    /// override those of the file
+    #[arg(long, value_name = "file")]
+    conf: Option<PathBuf>,
     /// Extended options, comma-separated
     #[arg(short = 'o', long, value_name = "options", value_delimiter = ',')]
     extended: Vec<String>,
+    /// The file of `--conf`, for the places of errors.
+    #[arg(skip)]
+    file: ConfFile,
 }
 
 impl Options {
+    /// Returns the options of the command line `arguments`, of which these are the parsed ones, and of the file that it
+    /// names.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or a line of it is wrong; the error has the number of the line.
+    pub fn with_file(self, arguments: &[OsString]) -> Result<Options> {
+        match &self.conf {
+            Some(path) => ConfFile::read(path)?.join(arguments, &self),
+            None => Ok(self),
+        }
+    }
+
     /// Returns the configuration of the server and its threads. It fits into `group_limit`, the bytes of memory that
     /// the control group allows; where that is less than the flags ask for, a printed line has the bytes of each part.
     ///
     /// # Errors
-    /// If a flag is wrong; the error names the flag and the allowed values.
+    /// If a flag is wrong; the error names the flag and the allowed values, and its place in the file of `--conf`.
     pub fn resolve(&self, group_limit: Option<u64>) -> Result<(MemcachedSettings, Config, ReadFiles)> {
+        self.resolve_all(group_limit).map_err(|error| match self.file.place_of(&error.to_string()) {
+            Some(place) => error.context(place),
+            None => error,
+        })
+    }
+
+    fn resolve_all(&self, group_limit: Option<u64>) -> Result<(MemcachedSettings, Config, ReadFiles)> {
         self.refuse_unsupported()?;
         let extended = Extended::read(&self.extended)?;
         if !(1..=Config::THREADS_MAX).contains(&self.threads) {
@@ -168,6 +198,15 @@ impl Options {
         }
         if self.conn_limit == 0 {
             bail!("-c 0: at least one connection must be allowed");
+        }
+        if extended.verification > 0 && !self.enable_ssl {
+            bail!(
+                "-o ssl_verify_mode={} needs -Z: there are no certificates without TLS",
+                extended.verification
+            );
+        }
+        if extended.by_vbucket && self.memory_file.is_some() {
+            bail!("-e and -o chronos_vbuckets: the file does not have the vBuckets of items");
         }
         let (protocol, credentials) = self.access()?;
         let ways = extended.split.unwrap_or(1);
@@ -207,7 +246,9 @@ impl Options {
             verbosity: u32::from(self.verbose),
             tls: self.enable_ssl.then(|| extended.tls_files().ok()).flatten(),
             tls_authority: extended.authority.clone(),
+            tls_verification: extended.verification,
             tls_write_bytes: extended.tls_write_bytes.unwrap_or(MemcachedSettings::default().tls_write_bytes),
+            memory_file: self.memory_file.as_ref().map(std::path::absolute).transpose().context("-e")?,
             idle_timeout: extended.idle_timeout,
             partitions,
             by_vbucket: extended.by_vbucket,
@@ -220,15 +261,15 @@ impl Options {
     }
 
     /// Returns the memory that the flags ask for, as far as the control group allows it.
-    fn memory(&self, extended: &Extended, group_limit: Option<u64>) -> Result<Memory> {
+    fn memory(&self, extended: &Extended, group_limit: Option<u64>) -> Result<ServerMemory> {
         /// A few megabytes are too little for the partitions of several threads.
         const ITEMS_LEAST: u64 = 8 << 20;
         let items = self.memory_limit.checked_mul(1 << 20).context("-m is too large")?;
         let connections = extended.connection_memory.map(|bytes| bytes as u64);
-        let asked = Memory {
+        let asked = ServerMemory {
             items,
             connections: connections.unwrap_or_else(|| connection_memory(items, self.max_item_size)),
-            program: Memory::of_program(self.threads, self.conn_limit),
+            program: ServerMemory::of_program(self.threads, self.conn_limit),
         };
         let Some(limit) = group_limit else { return Ok(asked) };
         let connections_least = connections.unwrap_or(ITEMS_OF_CONNECTIONS * self.max_item_size);
@@ -255,7 +296,6 @@ impl Options {
         for (given, flag, what) in [
             (self.lock_memory, "-k", "locking memory"),
             (self.enable_largepages, "-L", "large memory pages"),
-            (self.memory_file.is_some(), "-e", "a file for item memory (a restart begins empty)"),
             (self.napi_ids.is_some(), "-N", "NAPI ids"),
         ] {
             if given {

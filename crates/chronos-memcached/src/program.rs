@@ -4,14 +4,15 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, mpsc};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
-use clap::Parser;
 use plimsoll_chronos::{Config, RunningServer, StartError, metrics::MetricsSocket};
 use plimsoll_process::{note, outln};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
+use crate::memory_file::MemoryFile;
 use crate::options::Options;
 use crate::{Memcached, journal, process};
 
@@ -34,8 +35,8 @@ pub fn run(
     arguments: impl IntoIterator<Item = OsString>,
     start: impl FnOnce(Memcached, &Config) -> Result<RunningServer, StartError>,
 ) -> Result<()> {
-    let options = Options::try_parse_from(arguments)
-        .unwrap_or_else(|said| plimsoll_process::end(said.print(), said.exit_code()));
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let options: Options = plimsoll_command_line::parse(arguments.iter().cloned());
     if options.license {
         outln!("MIT OR Apache-2.0. It has no code of memcached's.");
         return Ok(());
@@ -43,6 +44,7 @@ pub fn run(
     if options.daemon && !process::is_daemon() {
         return process::become_daemon();
     }
+    let options = options.with_file(&arguments)?;
     let (settings, config, files) = options.resolve(plimsoll_process::control_group_memory())?;
     process::allow_files(&config)?;
     if options.enable_coredumps {
@@ -52,13 +54,18 @@ pub fn run(
     let verbose = settings.verbosity;
     // Before any thread is started, so that all of them leave these signals to this one.
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGUSR1, SIGHUP]).context("cannot wait for signals")?;
+    let memory_file = settings.memory_file.clone().map(MemoryFile::new);
     let mut service = Memcached::new(settings)?;
+    if let Some(file) = &memory_file {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        service = file.restore(service, now.as_secs())?;
+    }
     let bind = |address| MetricsSocket::bind(address).with_context(|| format!("--metrics {address}"));
     let metrics = options.metrics.as_deref().map(bind).transpose()?;
     let metrics = metrics.map(|socket| (socket, service.publish()));
-    service.on_shutdown(|| {
+    service.on_shutdown(|is_graceful| {
         // Only a signal that does not exist is refused.
-        let _ = signal_hook::low_level::raise(SIGINT);
+        let _ = signal_hook::low_level::raise(if is_graceful { SIGUSR1 } else { SIGINT });
     });
     if files.have_certificates() {
         let files = files.clone();
@@ -90,9 +97,12 @@ pub fn run(
         process::write_ports(Path::new(&path), running.bound(), config.ipv6_only)?;
     }
     process::leave_parent(verbose > 0, options.enable_coredumps)?;
-    let stop = running.stop_handle();
+    let (stop, kept) = (running.stop_handle(), memory_file.clone());
     let handle = move || {
         for signal in signals.forever() {
+            if let Some(file) = kept.as_ref().filter(|_| signal == SIGUSR1) {
+                file.want();
+            }
             if signal != SIGHUP {
                 stop.stop();
                 continue;
@@ -118,6 +128,11 @@ pub fn run(
         let _ = std::fs::remove_file(path);
     }
     ended?;
+    if let Some(file) = memory_file
+        && let Some(items) = file.kept()?
+    {
+        note!("{items} items are kept for the next start");
+    }
     if verbose > 0 {
         note!("stopped");
     }

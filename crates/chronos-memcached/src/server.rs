@@ -1,11 +1,13 @@
 //! [`Memcached`]: the state that all partitions and connections of a server share, which parsers and reports read.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 use plimsoll_chronos::{KeyHash, PagePool, Step};
 
 use crate::clock::Clock;
+use crate::memory_file::MemoryFile;
+use crate::partition::Partition;
 use crate::request::{Bits, Request};
 use crate::settings::{MemcachedSettings, PAGES_FLOOR};
 use crate::stats::{self, Certificates, Report, Shared};
@@ -21,6 +23,10 @@ pub struct Memcached {
     pub(crate) hash: KeyHash,
     /// The published counters of partitions, if metrics show them.
     pub(crate) published: Option<Arc<stats::PublishedCounts>>,
+    /// The file that keeps the items over a restart, with `-e`.
+    pub(crate) memory_file: Option<Arc<MemoryFile>>,
+    /// The partitions with the items of that file, until the server's threads take them; empty if there are none.
+    pub(crate) restored: Mutex<Vec<Option<Partition>>>,
 }
 
 /// Settings that contradict each other.
@@ -104,6 +110,8 @@ impl Memcached {
             shared: Arc::new(shared),
             settings,
             published: None,
+            memory_file: None,
+            restored: Mutex::default(),
         })
     }
 
@@ -124,8 +132,8 @@ impl Memcached {
         &self.shared
     }
 
-    /// Sets the function that the shutdown command calls, if `-A` allows it.
-    pub fn on_shutdown(&self, hook: fn()) {
+    /// Sets the function that the shutdown command calls, if `-A` allows it: with true for `shutdown graceful`.
+    pub fn on_shutdown(&self, hook: fn(bool)) {
         // The first hook stays.
         let _ = self.shared.shutdown.set(hook);
     }

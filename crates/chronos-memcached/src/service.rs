@@ -1,8 +1,8 @@
 //! The three protocols as one [`Service`], which is [`Memcached`].
 
 use std::os::fd::BorrowedFd;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 use plimsoll_chronos::{
     Ahead, KeyHash, Now, PartitionId, RuntimeStats, Service, SessionTransport, Step, frames,
@@ -27,6 +27,12 @@ impl Memcached {
         self.settings.credentials.is_some() && !self.settings.sasl
     }
 
+    /// Takes a partition with the items of a memory file, if there is one.
+    fn take_restored(&self, number: u32) -> Option<Partition> {
+        let mut restored = self.restored.lock().unwrap_or_else(PoisonError::into_inner);
+        restored.get_mut(number as usize)?.take()
+    }
+
     /// Returns the protocol of a connection that begins with `first`, as `-B` restricts it.
     fn protocol(&self, first: u8) -> Protocol {
         match self.settings.protocol {
@@ -45,6 +51,9 @@ impl Service for Memcached {
     const LOOKS_AHEAD: bool = true;
 
     fn partition(&self, id: PartitionId) -> Partition {
+        if let Some(partition) = self.take_restored(id.0) {
+            return partition;
+        }
         let step = if self.settings.cas { u64::from(self.settings.partitions) } else { 0 };
         let (layout, budget) = (Arc::clone(&self.layout), Arc::clone(&self.budget));
         let store = ItemStore::new(layout, budget, u64::from(id.0) + 1, step);
@@ -246,6 +255,12 @@ impl Service for Memcached {
 
     fn refusal(&self) -> &[u8] {
         b"ERROR Too many open connections\r\n"
+    }
+
+    fn ended(&self, partitions: Vec<Partition>, now: Now) {
+        if let Some(file) = &self.memory_file {
+            file.keep(partitions, self.settings.cas, Clock::new(now));
+        }
     }
 
     fn unseal<'a>(&self, datagram: &'a [u8]) -> Option<(u64, &'a [u8])> {

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use plimsoll_chronos::TlsFiles;
+
 use crate::auth::Credentials;
 use crate::session::Protocol;
 use crate::store::ItemRef;
@@ -59,12 +61,16 @@ pub struct MemcachedSettings {
     pub backlog: u32,
     /// The verbosity (`-v`, up to three times).
     pub verbosity: u32,
-    /// `-Z`: the files of `-o ssl_chain_cert` and `-o ssl_key`.
-    pub tls: Option<(PathBuf, PathBuf)>,
-    /// `-o ssl_ca_cert`, which is shown in `stats settings` and changes nothing.
+    /// `-Z`: the files of `-o ssl_chain_cert` and `-o ssl_key`, and of `ssl_ca_cert` if clients are verified.
+    pub tls: Option<TlsFiles>,
+    /// `-o ssl_ca_cert`, which changes nothing unless `tls` has it too.
     pub tls_authority: Option<PathBuf>,
+    /// `-o ssl_verify_mode`, which is shown in `stats settings`; `tls` has its effect.
+    pub tls_verification: u32,
     /// `-o ssl_wbuf_size` in bytes, which is shown in `stats settings` and changes nothing.
     pub tls_write_bytes: u32,
+    /// `-e`: the file that keeps the items over a restart.
+    pub memory_file: Option<PathBuf>,
     /// `-o idle_timeout`, seconds, 0 for none.
     pub idle_timeout: u32,
     /// `-o chronos_partitions`.
@@ -114,7 +120,9 @@ impl Default for MemcachedSettings {
             verbosity: 0,
             tls: None,
             tls_authority: None,
+            tls_verification: 0,
             tls_write_bytes: 16 << 10,
+            memory_file: None,
             idle_timeout: 0,
             partitions: 4 * PARTITIONS_PER_THREAD,
             by_vbucket: false,

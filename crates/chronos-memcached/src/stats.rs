@@ -71,7 +71,7 @@ pub struct Shared {
     /// True while `stats detail` is on.
     pub detail: AtomicBool,
     /// The function that the shutdown command calls.
-    pub shutdown: OnceLock<fn()>,
+    pub shutdown: OnceLock<fn(bool)>,
     /// Reads the certificates again; none without TLS.
     pub certificates: OnceLock<Certificates>,
     /// The counters of the runtime, once it runs.

@@ -476,6 +476,46 @@ impl ItemStore {
         }
     }
 
+    /// Calls `show` with the header, the key and the value of every live item, until it returns an error.
+    pub fn for_each_live<E>(
+        &mut self,
+        second: u32,
+        mut show: impl FnMut(&Header, &[u8], &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for item in (0..self.arena.pages.len()).flat_map(|page| self.arena.items_of(page)).collect::<Vec<_>>()
+        {
+            let header = self.arena.header(item);
+            let is_large = header.state & ItemState::LARGE != 0;
+            if !self.is_dead(header, second) && (!is_large || self.arena.has_value(item)) {
+                let (header, key, value) = self.arena.item(item);
+                show(header, key, value)?;
+            }
+        }
+        self.settle();
+        Ok(())
+    }
+
+    /// Returns the greatest cas value that was given, 0 if none was.
+    pub fn last_cas(&self) -> u64 {
+        // Before the first value it is one step before that, below 0.
+        if self.cas > u64::MAX / 2 { 0 } else { self.cas }
+    }
+
+    /// Returns the second before which items will be flushed once it is reached; 0 if there is none.
+    pub fn flush_to_come(&self, second: u32) -> u32 {
+        if self.to_come > second { self.to_come } else { 0 }
+    }
+
+    /// Continues where another server has ended: later cas values are greater than `last_cas`, items are flushed at
+    /// `to_come` (0 for never), and nothing is counted yet.
+    pub fn resume(&mut self, last_cas: u64, to_come: u32) {
+        let missing = last_cas.saturating_sub(self.last_cas());
+        let steps = missing.div_ceil(self.cas_step.max(1));
+        self.cas = self.cas.wrapping_add(steps.wrapping_mul(self.cas_step));
+        self.to_come = to_come;
+        self.reset_counts();
+    }
+
     /// Returns the pages of `class`.
     pub fn pages_of(&self, class: usize) -> &[u32] {
         self.arena.classes.get(class).map_or(&[], |class| &class.pages)

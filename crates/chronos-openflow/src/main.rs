@@ -146,8 +146,7 @@ fn main() -> ExitCode {
 fn run() -> Result<()> {
     /// Longer than any message.
     const INPUT_BYTES: usize = 1 << 17;
-    let command =
-        Command::try_parse().unwrap_or_else(|said| plimsoll_process::end(said.print(), said.exit_code()));
+    let command: Command = plimsoll_command_line::parse(std::env::args_os());
     let mut config = command.runtime.config(command.listen.clone(), INPUT_BYTES)?;
     let half = config.limits.connections.div_ceil(2);
     config.limits.connections_per_address =
@@ -160,14 +159,12 @@ fn run() -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     #[test]
     fn the_manual_page_is_up_to_date() {
         plimsoll_testing::manuals::are_up_to_date("chronos-openflow", |folder| {
-            clap_mangen::generate_to(Command::command(), folder)
+            clap_mangen::generate_to(plimsoll_command_line::command::<Command>(), folder)
         });
     }
 }

@@ -86,12 +86,12 @@ pub fn statistics(
 /// Appends the results of a query, as JSON.
 pub fn results(ranking: &Ranking, form: ResponseForm, reply: &mut Vec<u8>) {
     #[derive(Serialize)]
-    struct Body<'a> {
+    struct ResultsBody<'a> {
         matches: usize,
-        results: Vec<Result<'a>>,
+        results: Vec<ResultLine<'a>>,
     }
     #[derive(Serialize)]
-    struct Result<'a> {
+    struct ResultLine<'a> {
         id: &'a str,
         score: f64,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,9 +101,9 @@ pub fn results(ranking: &Ranking, form: ResponseForm, reply: &mut Vec<u8>) {
     }
     let results = ranking.best.iter().map(|(score, document)| {
         let about = &document.about;
-        Result { id: &about.id, score: *score, title: about.title.as_deref(), url: about.url.as_deref() }
+        ResultLine { id: &about.id, score: *score, title: about.title.as_deref(), url: about.url.as_deref() }
     });
-    let body = Body { matches: ranking.matches, results: results.collect() };
+    let body = ResultsBody { matches: ranking.matches, results: results.collect() };
     json(HttpStatus::OK, form, &body, reply);
 }
 

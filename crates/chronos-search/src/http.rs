@@ -126,7 +126,7 @@ fn put<'a>(
 ) -> Result<Step<Request<'a>>, RequestRefusal> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Body<'a> {
+    struct PutDocument<'a> {
         #[serde(borrow)]
         text: Cow<'a, str>,
         title: Option<Box<str>>,
@@ -138,7 +138,7 @@ fn put<'a>(
         serde_json::from_slice(body).map_err(|wrong| bad(format!("not a document in JSON: {wrong}")))?
     } else {
         let text = str::from_utf8(body).map_err(|wrong| bad(format!("not UTF-8: {wrong}")))?;
-        Body { text: text.into(), title: None, url: None }
+        PutDocument { text: text.into(), title: None, url: None }
     };
     let about = About { id: id.into(), title: body.title, url: body.url };
     let form = head.form;

@@ -135,8 +135,7 @@ pub fn run(
     arguments: impl IntoIterator<Item = OsString>,
     start: impl FnOnce(SearchService, &Config) -> Result<RunningServer, StartError>,
 ) -> Result<()> {
-    let command = Command::try_parse_from(arguments)
-        .unwrap_or_else(|said| plimsoll_process::end(said.print(), said.exit_code()));
+    let command: Command = plimsoll_command_line::parse(arguments);
     let settings = command.settings();
     ensure!(
         settings.sets == Sets::Documents || command.files.is_empty(),
@@ -171,7 +170,7 @@ mod tests {
     #[test]
     fn the_manual_page_is_up_to_date() {
         plimsoll_testing::manuals::are_up_to_date("chronos-search", |folder| {
-            clap_mangen::generate_to(Command::command(), folder)
+            clap_mangen::generate_to(plimsoll_command_line::command::<Command>(), folder)
         });
     }
 }

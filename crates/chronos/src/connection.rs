@@ -28,7 +28,7 @@ pub(crate) struct Connection<S: Service> {
     /// Bytes that came from it while it had no replies to fetch; wraps.
     pub(crate) received: usize,
     pub(crate) everywhere: Option<Box<Everywhere>>,
-    pub(crate) link: Link,
+    pub(crate) link: ConnectionOrigin,
     /// The TLS stream around its bytes, if it has one.
     pub(crate) tls: Option<Box<TlsStream>>,
     /// Its place among the connections of its source address; free again when the connection is dropped.
@@ -50,7 +50,7 @@ pub(crate) struct Connection<S: Service> {
 }
 
 /// The origin of a connection's bytes.
-pub(crate) enum Link {
+pub(crate) enum ConnectionOrigin {
     /// The bytes come by a stream.
     Stream(Stream),
     /// A datagram that came to the port with this index.
@@ -211,7 +211,7 @@ impl<S: Service> Connection<S> {
 
     /// Returns its stream, and the bytes to send on it, encrypted if it uses TLS; None for a datagram.
     pub(crate) fn outgoing(&mut self, buffers: &mut Buffers) -> Option<(&mut Stream, &mut Output)> {
-        let Link::Stream(stream) = &mut self.link else { return None };
+        let ConnectionOrigin::Stream(stream) = &mut self.link else { return None };
         let Some(tls) = &mut self.tls else { return Some((stream, &mut self.output)) };
         let is_last = self.is_closing || (self.is_ended && !self.is_blocked && self.everywhere.is_none());
         tls.seal(&mut self.output, is_last, buffers);
@@ -268,10 +268,10 @@ impl Everywhere {
     }
 }
 
-impl Link {
+impl ConnectionOrigin {
     /// Creates the link of a new stream, whose state is unknown yet.
-    pub(crate) fn stream(socket: OwnedFd, transport: SessionTransport) -> Link {
-        Link::Stream(Stream {
+    pub(crate) fn stream(socket: OwnedFd, transport: SessionTransport) -> ConnectionOrigin {
+        ConnectionOrigin::Stream(Stream {
             socket,
             is_unix: transport == SessionTransport::Unix,
             is_readable: false,

@@ -9,7 +9,7 @@ use std::io::IoSlice;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use crate::connection::Link;
+use crate::connection::ConnectionOrigin;
 use crate::device::DeviceQueue;
 use crate::look_ahead::DISTANCE;
 use crate::mmsg::{DatagramSocket, Received};
@@ -165,7 +165,7 @@ impl Datagrams {
     ) {
         let service = worker.engine.service.clone();
         let Some((envelope, request)) = service.unseal(datagram) else { return };
-        let key = worker.add(Link::Datagram { port, client, envelope }, SessionTransport::Udp);
+        let key = worker.add(ConnectionOrigin::Datagram { port, client, envelope }, SessionTransport::Udp);
         worker.connections[key as usize].is_ended = true;
         worker.on_bytes(key, request);
         self.answer(worker, key);
@@ -177,7 +177,7 @@ impl Datagrams {
             worker.parse(key);
         }
         let connection = &worker.connections[key as usize];
-        let Link::Datagram { port, client, envelope } = &connection.link else { return };
+        let ConnectionOrigin::Datagram { port, client, envelope } = &connection.link else { return };
         // A reply over the limit is cut: a client cannot read a part of it to make room for more.
         let is_over = connection.output.bytes() > worker.engine.limits.output_bytes;
         if !connection.output.is_whole()

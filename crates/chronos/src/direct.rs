@@ -41,6 +41,11 @@ impl<S: Service> Direct<S> {
         self.service
     }
 
+    /// Ends the service in order, as a runtime does at `now`.
+    pub fn end(self, now: Now) {
+        self.service.ended(self.partitions, now);
+    }
+
     /// Does the idle work until none is left.
     pub fn housekeeping(&mut self, now: Now) {
         for partition in &mut self.partitions {

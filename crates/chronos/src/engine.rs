@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! consume: parse ─┬─ own partition: execute into the connection's output
-//!                 ├─ another's: encode ──> Steering ──> Mail
+//!                 ├─ another's: encode ──> PartitionSteering ──> Mail
 //!                 └─ everywhere: both, for every partition
 //! receive: Mail ──┬─ request: execute, reply to its origin   (or forward it, if the partition has moved on)
 //!                 ├─ reply: `arrived`, for the worker to put into its place
@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use crate::buffers::Buffers;
-use crate::connection::{Connection, Everywhere, Link};
+use crate::connection::{Connection, ConnectionOrigin, Everywhere};
 use crate::kernel_steering::KernelSteering;
 use crate::look_ahead::ReadAhead;
 use crate::mail::{Mail, Newcomer, Parcel, ThreadMessage, Ticket};
@@ -22,7 +22,7 @@ use crate::memory::ThreadMemory;
 use crate::reply_budget::ReplyBudget;
 use crate::shared::Shared;
 use crate::stats::ThreadCounters;
-use crate::steering::{RequestPlacement, Steering};
+use crate::steering::{PartitionSteering, RequestPlacement};
 use crate::{Ahead, Limits, LoadMetric, Now, RuntimeStats, Service, Step};
 
 /// The state with which one thread runs requests.
@@ -30,7 +30,7 @@ pub(crate) struct RequestEngine<S: Service> {
     pub(crate) me: u32,
     pub(crate) service: Arc<S>,
     /// The partitions that this thread owns, and the way to the others.
-    pub(crate) partitions: Steering<S::Partition, Parcel>,
+    pub(crate) partitions: PartitionSteering<S::Partition, Parcel>,
     pub(crate) mail: Mail<S::Partition>,
     pub(crate) buffers: Buffers,
     pub(crate) shared: Arc<Shared>,
@@ -153,7 +153,7 @@ impl<S: Service> RequestEngine<S> {
     /// Reports whether memory allows a connection to continue.
     pub(crate) fn memory_allows(&mut self, connection: &Connection<S>) -> bool {
         // A datagram is answered, or the memory that it asks for would wait in its place.
-        let is_datagram = matches!(connection.link, Link::Datagram { .. });
+        let is_datagram = matches!(connection.link, ConnectionOrigin::Datagram { .. });
         let replies = connection.replies.expected().saturating_mul(connection.missing() as usize + 1);
         is_datagram || self.memory.allows(connection.held().saturating_add(replies))
     }

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg};
 use rustix::time::Timespec;
 
-use crate::connection::{Link, Stream};
+use crate::connection::{ConnectionOrigin, Stream};
 use crate::datagrams::Datagrams;
 use crate::mail::Newcomer;
 use crate::shared::Shared;
@@ -129,7 +129,7 @@ impl EpollDriver {
             return;
         }
         let connection = &mut worker.connections[key as usize];
-        let Link::Stream(stream) = &mut connection.link else { return };
+        let ConnectionOrigin::Stream(stream) = &mut connection.link else { return };
         let is_hung_up = stream.is_hung_up;
         let is_direct = !connection.input.is_empty() && connection.tls.is_none();
         let (result, room) = if !is_direct {
@@ -194,7 +194,7 @@ impl EpollDriver {
 
     fn on_connection<S: Service>(&mut self, worker: &mut Worker<S>, key: u32, flags: EventFlags) {
         let Some(connection) = worker.connections.get_mut(key as usize) else { return };
-        let Link::Stream(stream) = &mut connection.link else { return };
+        let ConnectionOrigin::Stream(stream) = &mut connection.link else { return };
         let hang_up = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
         stream.is_writable |= flags.contains(EventFlags::OUT);
         stream.is_hung_up |= flags.intersects(hang_up);
@@ -248,7 +248,7 @@ impl<S: Service> IoDriver<S> for EpollDriver {
     }
 
     fn open(&mut self, worker: &mut Worker<S>, key: u32) -> io::Result<()> {
-        let Link::Stream(stream) = &worker.connections[key as usize].link else { return Ok(()) };
+        let ConnectionOrigin::Stream(stream) = &worker.connections[key as usize].link else { return Ok(()) };
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         // A newcomer usually has its first request with it, and the kernel reports bytes that are there already.
         if epoll::add(&self.epoll, &stream.socket, EventData::new_u64(u64::from(key)), flags).is_err() {
@@ -258,7 +258,7 @@ impl<S: Service> IoDriver<S> for EpollDriver {
     }
 
     fn serve(&mut self, worker: &mut Worker<S>, key: u32) {
-        if matches!(worker.connections[key as usize].link, Link::Datagram { .. }) {
+        if matches!(worker.connections[key as usize].link, ConnectionOrigin::Datagram { .. }) {
             return self.datagrams.answer(worker, key);
         }
         loop {
@@ -280,7 +280,8 @@ impl<S: Service> IoDriver<S> for EpollDriver {
             && !connection.is_closing
             && !connection.is_ended
             && !connection.holding.is_waiting;
-        if may_read && matches!(&connection.link, Link::Stream(Stream { is_readable: true, .. })) {
+        if may_read && matches!(&connection.link, ConnectionOrigin::Stream(Stream { is_readable: true, .. }))
+        {
             self.again.push(key);
         }
     }

@@ -93,7 +93,7 @@ pub use page_pool::{Page, PagePool};
 pub use runtime::{RunningServer, Runtime, ServerError, Stop};
 pub use service::{Now, Service, SessionTransport, Step};
 pub use stats::{PartitionStats, RuntimeStats, ThreadStats};
-pub use tls::{Tls, TlsError};
+pub use tls::{ClientVerification, Tls, TlsError, TlsFiles};
 
 /// Compiles the code of the guide as a doctest.
 #[cfg(doctest)]

@@ -140,6 +140,14 @@ impl<P> Mail<P> {
         }
     }
 
+    /// Returns the messages that have arrived or were not sent, once all threads have ended.
+    pub(crate) fn into_messages(mut self) -> Vec<ThreadMessage<P>> {
+        let mut messages = Vec::new();
+        self.receive(&mut messages);
+        messages.extend(self.peers.into_iter().flatten().flat_map(|peer| peer.outbox));
+        messages
+    }
+
     /// Reports whether no message has arrived.
     pub(crate) fn is_empty(&self) -> bool {
         self.peers.iter().flatten().all(|peer| peer.from.is_empty())

@@ -66,9 +66,9 @@ fn expose(server: &str, version: &str, stats: &RuntimeStats, metric: LoadMetric,
 }
 
 /// A count of each thread: name without prefix, kind, help text, and the function that reads it.
-type Family = (&'static str, MetricKind, &'static str, fn(&ThreadStats) -> u64);
+type ThreadMetric = (&'static str, MetricKind, &'static str, fn(&ThreadStats) -> u64);
 
-const FAMILIES: &[Family] = &[
+const FAMILIES: &[ThreadMetric] = &[
     ("connections", MetricKind::Gauge, "Connections open now.", |thread| thread.connections),
     ("connections_opened", MetricKind::Counter, "Connections that were opened.", |thread| {
         thread.connections_total

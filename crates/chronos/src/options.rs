@@ -20,8 +20,8 @@ use signal_hook::iterator::Signals;
 
 use crate::metrics::MetricsSocket;
 use crate::{
-    AcrossNodes, Balancing, Config, IoBackend, Limits, Listen, LoadMetric, Poll, RunningServer, Runtime,
-    Service, StartError, Tls, TlsError,
+    AcrossNodes, Balancing, ClientVerification, Config, IoBackend, Limits, Listen, LoadMetric, Poll,
+    RunningServer, Runtime, Service, StartError, Tls, TlsError, TlsFiles,
 };
 
 /// Options that set how the server runs.
@@ -65,6 +65,9 @@ pub struct RuntimeOptions {
     /// The private key, in PEM; by default it is read from the file of the chain.
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     pub tls_key: Option<PathBuf>,
+    /// Refuse clients by TLS without a certificate that an authority in this file has signed, in PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    pub tls_client_ca: Option<PathBuf>,
     /// Connections of all threads together.
     #[arg(long, value_name = "N", default_value_t = 1024)]
     pub connections: usize,
@@ -202,7 +205,13 @@ impl RuntimeOptions {
 
     fn read_certificate(&self) -> Result<Option<Tls>, TlsError> {
         let Some(certificate) = &self.tls_certificate else { return Ok(None) };
-        Tls::from_pem_files(certificate, self.tls_key.as_ref().unwrap_or(certificate)).map(Some)
+        let clients = self.tls_client_ca.clone();
+        let files = TlsFiles {
+            chain: certificate.clone(),
+            key: self.tls_key.as_ref().unwrap_or(certificate).clone(),
+            clients: clients.map(|authorities| ClientVerification { authorities, required: true }),
+        };
+        files.read().map(Some)
     }
 
     /// Shows the certificate that is in the files by now; one that cannot be used is reported, and changes nothing.

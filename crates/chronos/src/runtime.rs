@@ -4,7 +4,7 @@ use std::any::Any;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 
 use plimsoll_mechanisms::partition_balancer::Balance;
@@ -16,13 +16,13 @@ use crate::device::DeviceQueue;
 use crate::engine::RequestEngine;
 use crate::epoll::EpollDriver;
 use crate::kernel_steering::KernelSteering;
-use crate::mail::Mail;
+use crate::mail::{Mail, ThreadMessage};
 use crate::memory::ThreadMemory;
 use crate::nodes;
 use crate::reply_budget::ReplyBudget;
 use crate::shared::Shared;
 use crate::sockets::{ServerSocket, Sockets};
-use crate::steering::Steering;
+use crate::steering::PartitionSteering;
 use crate::uring::UringDriver;
 use crate::worker::{Clock, Worker};
 use crate::{Config, IoBackend, Listen, PartitionId, RuntimeStats, Service, StartError};
@@ -115,6 +115,7 @@ impl Runtime {
             shared: shared.clone(),
             stats: stats.clone(),
             clock: Clock::new(),
+            ended: Mutex::default(),
         };
         let io = setup.config.io;
         let mut running =
@@ -238,6 +239,8 @@ struct ThreadSetup<S: Service> {
     shared: Arc<Shared>,
     stats: Arc<RuntimeStats>,
     clock: Clock,
+    /// The engines of the threads that have ended in order.
+    ended: Mutex<Vec<RequestEngine<S>>>,
 }
 
 /// The UDP sockets and the queues of devices of one thread.
@@ -296,10 +299,33 @@ impl<S: Service> ThreadSetup<S> {
             AnyDriver::Epoll(mut driver) => worker.run(&mut driver),
             AnyDriver::IoUring(mut driver) => worker.run(&mut driver),
         };
-        if result.is_err() {
-            self.shared.fail();
+        match result {
+            Ok(()) => self.end(worker.engine),
+            Err(_) => self.shared.fail(),
         }
         result
+    }
+
+    /// Keeps the engine of a thread that has ended. The last one gives the service its partitions, wherever they are: a
+    /// partition may be between two threads.
+    fn end(&self, engine: RequestEngine<S>) {
+        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        ended.push(engine);
+        if ended.len() < self.config.threads as usize {
+            return;
+        }
+        let mut all = Vec::new();
+        for engine in ended.drain(..) {
+            all.extend(engine.partitions.into_states());
+            let messages = engine.mail.into_messages().into_iter().chain(engine.inbox).chain(engine.deferred);
+            all.extend(messages.filter_map(|message| match message {
+                ThreadMessage::Adopt { partition, state } => Some((partition, *state)),
+                _ => None,
+            }));
+        }
+        all.sort_by_key(|&(partition, _)| partition);
+        let partitions = all.into_iter().map(|(_, state)| state).collect();
+        self.service.ended(partitions, self.clock.now());
     }
 
     fn pin(&self, me: u32) -> Result<(), StartError> {
@@ -328,7 +354,7 @@ impl<S: Service> ThreadSetup<S> {
         let engine = RequestEngine {
             me,
             service: self.service.clone(),
-            partitions: Steering::new(me, &self.owners, state),
+            partitions: PartitionSteering::new(me, &self.owners, state),
             mail,
             buffers: Buffers::new(ThreadMemory::pool_bytes(&config.limits, config.threads)),
             shared: self.shared.clone(),

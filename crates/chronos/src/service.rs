@@ -167,6 +167,9 @@ pub trait Service: Send + Sync + 'static {
         false
     }
 
+    /// Called once when the server ends in order, after the last request: with all partitions, by their numbers.
+    fn ended(&self, _partitions: Vec<Self::Partition>, _now: Now) {}
+
     /// Takes a datagram's envelope off. Returns the value that [`Service::seal`] needs to answer it, and the request.
     /// None drops the datagram.
     fn unseal<'a>(&self, _datagram: &'a [u8]) -> Option<(u64, &'a [u8])> {

@@ -1,5 +1,5 @@
-//! [`Steering`]: the thread of each request, while partitions move. It knows neither threads nor rings: messages in,
-//! messages out.
+//! [`PartitionSteering`]: the thread of each request, while partitions move. It knows neither threads nor rings:
+//! messages in, messages out.
 //!
 //! Every thread has its own route to each partition. The balancer publishes a new table of owners, a *generation*:
 //!
@@ -24,7 +24,7 @@ use std::mem;
 
 /// One thread's routes, and the partitions that it owns. `P` is a partition's state, `R` a request.
 #[derive(Debug)]
-pub(crate) struct Steering<P, R> {
+pub(crate) struct PartitionSteering<P, R> {
     me: u32,
     generation: u64,
     slots: Vec<Slot<P>>,
@@ -57,18 +57,18 @@ struct Move<R> {
 /// The placement of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum RequestPlacement<R> {
-    /// Run it now, on [`Steering::own`].
+    /// Run it now, on [`PartitionSteering::own`].
     Run(R),
     /// Send it to this thread.
     Send(u32, R),
-    /// It is returned by [`Steering::on_reply`] or [`Steering::adopt`] later.
+    /// It is returned by [`PartitionSteering::on_reply`] or [`PartitionSteering::adopt`] later.
     Kept,
 }
 
-impl<P, R> Steering<P, R> {
+impl<P, R> PartitionSteering<P, R> {
     /// Creates the routes of thread `me`, where partition p is first owned by `owners[p]`; `state` makes the partitions
     /// of this thread.
-    pub(crate) fn new(me: u32, owners: &[u32], mut state: impl FnMut(u32) -> P) -> Steering<P, R> {
+    pub(crate) fn new(me: u32, owners: &[u32], mut state: impl FnMut(u32) -> P) -> PartitionSteering<P, R> {
         let slot = |(partition, &route): (usize, &u32)| Slot {
             state: (route == me).then(|| state(partition as u32)),
             route,
@@ -76,7 +76,7 @@ impl<P, R> Steering<P, R> {
         let slots = owners.iter().enumerate().map(slot).collect();
         let quiet =
             |&owner: &u32| Move { owner, under_way: 0, held: VecDeque::new(), early: VecDeque::new() };
-        Steering {
+        PartitionSteering {
             me,
             generation: 0,
             slots,
@@ -95,6 +95,11 @@ impl<P, R> Steering<P, R> {
     /// Returns the partition, if it is here.
     pub(crate) fn here(&mut self, partition: u32) -> Option<&mut P> {
         self.slots[partition as usize].state.as_mut()
+    }
+
+    /// Returns the partitions that are here, with their numbers.
+    pub(crate) fn into_states(self) -> impl Iterator<Item = (u32, P)> {
+        (0..).zip(self.slots).filter_map(|(partition, slot)| Some((partition, slot.state?)))
     }
 
     /// Places a request of one of this thread's connections.
@@ -129,7 +134,8 @@ impl<P, R> Steering<P, R> {
         }
     }
 
-    /// Handles a reply to one of this thread's requests. Returns requests to be placed again ([`Steering::place_own`]).
+    /// Handles a reply to one of this thread's requests. Returns requests to be placed again
+    /// ([`PartitionSteering::place_own`]).
     pub(crate) fn on_reply(&mut self, partition: u32) -> VecDeque<R> {
         let moving = &mut self.moves[partition as usize];
         moving.under_way -= 1;
@@ -183,7 +189,7 @@ impl<P, R> Steering<P, R> {
         self.forget_settled();
     }
 
-    /// Reports whether this thread has settled on [`Steering::generation`].
+    /// Reports whether this thread has settled on [`PartitionSteering::generation`].
     pub(crate) fn is_settled(&self) -> bool {
         self.unsettled.is_empty()
     }

@@ -1,10 +1,10 @@
-//! [`Steering`] without real threads: every interleaving of turns that proptest generates.
+//! [`PartitionSteering`] without real threads: every interleaving of turns that proptest generates.
 
 use std::collections::VecDeque;
 
 use proptest::prelude::*;
 
-use crate::steering::{RequestPlacement, Steering};
+use crate::steering::{PartitionSteering, RequestPlacement};
 
 const THREADS: u32 = 3;
 const PARTITIONS: u32 = 2;
@@ -29,7 +29,7 @@ struct Request {
 
 /// Threads, rings of unbounded length between them, and the published table.
 struct World {
-    threads: Vec<Steering<Log, Request>>,
+    threads: Vec<PartitionSteering<Log, Request>>,
     rings: Vec<Vec<VecDeque<Message>>>,
     table: Vec<u32>,
     generation: u64,
@@ -42,7 +42,7 @@ impl World {
     fn new() -> World {
         let owners: Vec<u32> = (0..PARTITIONS).map(|partition| partition % THREADS).collect();
         World {
-            threads: (0..THREADS).map(|me| Steering::new(me, &owners, |_| Log::new())).collect(),
+            threads: (0..THREADS).map(|me| PartitionSteering::new(me, &owners, |_| Log::new())).collect(),
             rings: (0..THREADS).map(|_| (0..THREADS).map(|_| VecDeque::new()).collect()).collect(),
             table: owners,
             generation: 0,
@@ -193,7 +193,7 @@ proptest! {
         prop_assert_eq!(world.answered, made, "each is answered");
         for partition in 0..PARTITIONS {
             let owner = world.table[partition as usize];
-            prop_assert!(world.threads.iter().all(Steering::is_settled));
+            prop_assert!(world.threads.iter().all(PartitionSteering::is_settled));
             let log = world.threads[owner as usize].here(partition).unwrap().clone();
             for thread in 0..THREADS {
                 let ran: Vec<u32> = log.iter().filter(|run| run.0 == thread).map(|run| run.1).collect();

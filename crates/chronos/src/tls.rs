@@ -6,13 +6,14 @@
 //! ```
 
 use std::io::{ErrorKind, IoSlice, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use plimsoll_files::Origin;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{ServerConfig, ServerConnection};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig, ServerConnection};
 
 use crate::buffers::Buffers;
 use crate::output::Output;
@@ -38,6 +39,34 @@ pub enum TlsError {
     /// The certificate and the key do not belong together, or are of a kind that is not supported.
     #[error("certificate and private key: {0}")]
     Unusable(#[from] rustls::Error),
+    /// The certificates of authorities cannot be used to verify clients.
+    #[error("{file}: no certificate there can verify clients: {reason}")]
+    Authorities {
+        /// The path of the file.
+        file: String,
+        /// The reason that the certificates are refused.
+        reason: String,
+    },
+}
+
+/// The PEM files of a TLS socket.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TlsFiles {
+    /// The certificate chain of the server.
+    pub chain: PathBuf,
+    /// The private key of the chain's first certificate.
+    pub key: PathBuf,
+    /// The verification of clients; None asks them for no certificate.
+    pub clients: Option<ClientVerification>,
+}
+
+/// The verification of the certificates that clients show.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ClientVerification {
+    /// Certificates of the authorities that may have signed the clients' certificates.
+    pub authorities: PathBuf,
+    /// True if a client without a certificate is refused; a certificate that is not valid always is.
+    pub required: bool,
 }
 
 impl PartialEq for Tls {
@@ -49,7 +78,7 @@ impl PartialEq for Tls {
 impl Eq for Tls {}
 
 impl From<Arc<ServerConfig>> for Tls {
-    /// For settings that [`Tls::from_pem_files`] does not offer: client certificates, other versions or ciphers.
+    /// For settings that [`TlsFiles`] does not offer: other versions or ciphers.
     fn from(config: Arc<ServerConfig>) -> Tls {
         Tls(Arc::new(RwLock::new(config)))
     }
@@ -59,32 +88,13 @@ impl From<Arc<ServerConfig>> for Tls {
 const PEM_BYTES_MAX: u64 = 1 << 20;
 
 impl Tls {
-    /// Returns TLS 1.2 and 1.3, without client certificates, with the certificate chain and the private key in these
-    /// files.
+    /// Returns TLS 1.2 and 1.3 with the certificate chain and the private key in these files, and without client
+    /// certificates.
     ///
     /// # Errors
     /// If a file cannot be read, has none, or the two do not belong together.
     pub fn from_pem_files(certificates: &Path, key: &Path) -> Result<Tls, TlsError> {
-        let failed = |file: &Path, expected| {
-            let file = file.display().to_string();
-            move |source| TlsError::File { file, expected, source }
-        };
-        // A thread that waits for signals reads these files: a pipe in their place would block it.
-        let read =
-            |path: &Path| plimsoll_files::read(path, Origin::Name, PEM_BYTES_MAX).map_err(pem::Error::Io);
-        let chain = read(certificates)
-            .and_then(|text| CertificateDer::pem_slice_iter(&text).collect::<Result<Vec<_>, _>>())
-            .and_then(|chain| if chain.is_empty() { Err(pem::Error::NoItemsFound) } else { Ok(chain) })
-            .map_err(failed(certificates, "certificate"))?;
-        let key = read(key)
-            .and_then(|text| PrivateKeyDer::from_pem_slice(&text))
-            .map_err(failed(key, "private key"))?;
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
-            .with_no_client_auth()
-            .with_single_cert(chain, key)?;
-        Ok(Tls::from(Arc::new(config)))
+        TlsFiles { chain: certificates.to_owned(), key: key.to_owned(), clients: None }.read()
     }
 
     /// Replaces the certificate and settings, taking them from `other`. New connections use them; established ones keep
@@ -97,6 +107,60 @@ impl Tls {
     fn config(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+impl TlsFiles {
+    /// Reads the files: TLS 1.2 and 1.3.
+    ///
+    /// # Errors
+    /// If a file cannot be read or has no certificate or key, or if the chain and the key do not belong together.
+    pub fn read(&self) -> Result<Tls, TlsError> {
+        let chain = read_certificates(&self.chain)?;
+        let key = read_pem(&self.key)
+            .and_then(|text| PrivateKeyDer::from_pem_slice(&text))
+            .map_err(|source| TlsError::file(&self.key, "private key", source))?;
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let verifier = match &self.clients {
+            None => WebPkiClientVerifier::no_client_auth(),
+            Some(ClientVerification { authorities, required }) => {
+                let refused = |reason: String| TlsError::Authorities {
+                    file: authorities.display().to_string(),
+                    reason,
+                };
+                let mut roots = RootCertStore::empty();
+                for certificate in read_certificates(authorities)? {
+                    roots.add(certificate).map_err(|error| refused(error.to_string()))?;
+                }
+                let builder =
+                    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
+                let builder = if *required { builder } else { builder.allow_unauthenticated() };
+                builder.build().map_err(|error| refused(error.to_string()))?
+            }
+        };
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_client_cert_verifier(verifier)
+            .with_single_cert(chain, key)?;
+        Ok(Tls::from(Arc::new(config)))
+    }
+}
+
+impl TlsError {
+    fn file(path: &Path, expected: &'static str, source: pem::Error) -> TlsError {
+        TlsError::File { file: path.display().to_string(), expected, source }
+    }
+}
+
+/// Reads a file of certificates or keys. A thread that waits for signals does so: a pipe in its place would block it.
+fn read_pem(path: &Path) -> Result<Vec<u8>, pem::Error> {
+    plimsoll_files::read(path, Origin::Name, PEM_BYTES_MAX).map_err(pem::Error::Io)
+}
+
+fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    read_pem(path)
+        .and_then(|text| CertificateDer::pem_slice_iter(&text).collect::<Result<Vec<_>, _>>())
+        .and_then(|chain| if chain.is_empty() { Err(pem::Error::NoItemsFound) } else { Ok(chain) })
+        .map_err(|source| TlsError::file(path, "certificate", source))
 }
 
 /// One connection's TLS.

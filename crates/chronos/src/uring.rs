@@ -25,7 +25,7 @@ use io_uring::{IoUring, cqueue, opcode, squeue};
 use rustix::net::{Shutdown, shutdown};
 use slab::Slab;
 
-use crate::connection::Link;
+use crate::connection::ConnectionOrigin;
 use crate::datagrams::Datagrams;
 use crate::look_ahead::DISTANCE;
 use crate::mail::Newcomer;
@@ -319,7 +319,7 @@ impl<S: Service> IoDriver<S> for UringDriver {
     }
 
     fn serve(&mut self, worker: &mut Worker<S>, key: u32) {
-        if matches!(worker.connections[key as usize].link, Link::Datagram { .. }) {
+        if matches!(worker.connections[key as usize].link, ConnectionOrigin::Datagram { .. }) {
             return self.datagrams.answer(worker, key);
         }
         loop {

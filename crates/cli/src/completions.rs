@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::CommandFactory;
-use clap_complete::Shell;
+use plimsoll_command_line::{Shell, completions};
 use plimsoll_scenario::Registry;
 
 use crate::Cli;
@@ -17,8 +17,6 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, _: &Registry) -> Done {
-    let mut text = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "plimsoll", &mut text);
-    output::print(&String::from_utf8_lossy(&text))?;
+    output::print(&completions(args.shell, &mut Cli::command()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -79,20 +79,20 @@ impl ProgramExit {
 
 /// A running program, which is killed when dropped.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningProgram {
     child: Child,
     what: String,
     folder: tempfile::TempDir,
 }
 
-impl Running {
+impl RunningProgram {
     /// Starts a command with its output in files, so that it never blocks on a reader.
-    pub fn start(command: &mut Command) -> Result<Running, Broken> {
+    pub fn start(command: &mut Command) -> Result<RunningProgram, Broken> {
         let folder = tempfile::tempdir()?;
         command.stdout(fs::File::create(folder.path().join("stdout"))?);
         command.stderr(fs::File::create(folder.path().join("stderr"))?);
         let what = format!("{command:?}");
-        Ok(Running { child: command.spawn()?, what, folder })
+        Ok(RunningProgram { child: command.spawn()?, what, folder })
     }
 
     /// Returns the process ID.
@@ -164,7 +164,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -173,7 +173,7 @@ impl Drop for Running {
 
 /// Runs a command until it ends.
 pub fn run(command: &mut Command) -> Result<ProgramExit, Broken> {
-    Running::start(command)?.ended()
+    RunningProgram::start(command)?.ended()
 }
 
 /// Waits until `ready` returns true; after [`PATIENCE`], returns an error that names `what`.

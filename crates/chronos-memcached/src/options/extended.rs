@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use plimsoll_chronos::{AcrossNodes, Balancing, IoBackend, LoadMetric, Poll};
+use plimsoll_chronos::{AcrossNodes, Balancing, ClientVerification, IoBackend, LoadMetric, Poll, TlsFiles};
 use plimsoll_process::note;
 use plimsoll_units::Span;
 
@@ -47,6 +47,9 @@ with split; fewer
                                none (default: 0, any number)
   ssl_chain_cert=<file>        certificate chain in PEM, with -Z
   ssl_key=<file>               private key in PEM, with -Z (default: in the file of the chain)
+  ssl_ca_cert=<file>           certificates in PEM of the authorities that may sign those of clients
+  ssl_verify_mode=0|1|2|3      certificates of clients: not asked for, verified if shown, or required (2 and 3, which
+                               are one here) (default: 0)
 memcached's other extended options are accepted, and have no effect here; each says so.";
 
 /// memcached's extended options for parts that this server does not have.
@@ -97,9 +100,8 @@ const WITHOUT_EFFECT: [&str; 41] = [
 /// memcached's options that turn the search for expired items on or off.
 const CRAWLER: [&str; 4] = ["lru_crawler", "no_lru_crawler", "modern", "no_modern"];
 /// memcached's TLS options, with the values that this server already satisfies.
-const MET: [(&str, &[&str]); 3] =
-    [("ssl_verify_mode", &["0"]), ("ssl_keyformat", &["1"]), ("ssl_min_version", &["0", "1", "2"])];
-const WITH_EFFECT: [&str; 16] = [
+const MET: [(&str, &[&str]); 2] = [("ssl_keyformat", &["1"]), ("ssl_min_version", &["0", "1", "2"])];
+const WITH_EFFECT: [&str; 18] = [
     "idle_timeout",
     "chronos_partitions",
     "chronos_poll",
@@ -116,6 +118,8 @@ const WITH_EFFECT: [&str; 16] = [
     "chronos_udp_amplification",
     "ssl_chain_cert",
     "ssl_key",
+    "ssl_ca_cert",
+    "ssl_verify_mode",
 ];
 
 /// The values of the extended options (`-o`).
@@ -157,8 +161,10 @@ pub struct Extended {
     pub udp_amplification: u32,
     /// A certificate chain in PEM.
     pub certificate: Option<PathBuf>,
-    /// Certificates in PEM with which clients' certificates would be verified; the server does not ask for them.
+    /// Certificates in PEM with which clients' certificates are verified, if `verification` asks for that.
     pub authority: Option<PathBuf>,
+    /// memcached's mode of verification: 0 none, 1 of clients that show a certificate, 2 and 3 of all clients.
+    pub verification: u32,
     /// Bytes of memcached's buffer for TLS.
     pub tls_write_bytes: Option<u32>,
     /// A private key in PEM.
@@ -189,17 +195,9 @@ impl Extended {
                 extended.tls_write_bytes =
                     Some(bytes.context("-o ssl_wbuf_size: a number of KiB is allowed")?);
             }
-            // memcached does not ask clients for a certificate either, unless ssl_verify_mode demands it, which is
-            // refused below.
-            if name == "ssl_ca_cert" {
-                let path = value.context("-o ssl_ca_cert needs a value: ssl_ca_cert=<file>")?;
-                note!("-o ssl_ca_cert has no effect without ssl_verify_mode: clients show no certificates");
-                extended.authority = Some(PathBuf::from(path));
-                continue;
-            }
             // A user who asks for these wants security: starting without them would be worse than not starting.
             if name.starts_with("ssl_") && !WITH_EFFECT.contains(&name) && !WITHOUT_EFFECT.contains(&name) {
-                bail!("-o {name} is not supported: TLS 1.2 and 1.3, without client certificates");
+                bail!("-o {name} is not supported: TLS 1.2 and 1.3, with the ciphers of their library");
             }
             // The last one counts, as with memcached.
             match name {
@@ -223,18 +221,32 @@ impl Extended {
             let value = value.with_context(|| format!("-o {name} needs a value: {name}=..."))?;
             extended.set(name, value).with_context(|| format!("-o {name}={value}"))?;
         }
+        if extended.verification == 0 && extended.authority.is_some() {
+            note!(
+                "-o ssl_ca_cert has no effect without ssl_verify_mode: clients are asked for no certificates"
+            );
+        }
         Ok(extended)
     }
 
-    /// Returns the files of the certificate chain and of the private key.
+    /// Returns the files of the certificate chain, of the private key, and of the authorities of clients.
     ///
     /// # Errors
-    /// If the chain is missing.
-    pub fn tls_files(&self) -> Result<(PathBuf, PathBuf)> {
-        let certificate =
-            self.certificate.clone().context("-Z needs -o ssl_chain_cert=<file>,ssl_key=<file>")?;
-        let key = self.key.clone().unwrap_or_else(|| certificate.clone());
-        Ok((certificate, key))
+    /// If the chain is missing, or the authorities are and clients are to be verified.
+    pub fn tls_files(&self) -> Result<TlsFiles> {
+        let chain = self.certificate.clone().context("-Z needs -o ssl_chain_cert=<file>,ssl_key=<file>")?;
+        let key = self.key.clone().unwrap_or_else(|| chain.clone());
+        let mode = self.verification;
+        let clients = match (mode, &self.authority) {
+            (0, _) => None,
+            (_, None) => {
+                bail!(
+                    "-o ssl_verify_mode={mode} needs -o ssl_ca_cert=<file>, with which clients are verified"
+                )
+            }
+            (_, Some(path)) => Some(ClientVerification { authorities: path.clone(), required: mode > 1 }),
+        };
+        Ok(TlsFiles { chain, key, clients })
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<()> {
@@ -291,6 +303,12 @@ impl Extended {
             }
             ("ssl_chain_cert", _) => self.certificate = Some(PathBuf::from(value)),
             ("ssl_key", _) => self.key = Some(PathBuf::from(value)),
+            ("ssl_ca_cert", _) => self.authority = Some(PathBuf::from(value)),
+            ("ssl_verify_mode", _) => {
+                let mode = value.parse().ok().filter(|mode| *mode <= 3);
+                self.verification =
+                    mode.with_context(|| allowed("0 (none), 1 (if shown), 2 and 3 (required)"))?;
+            }
             _ => bail!(allowed("on and off")),
         }
         Ok(())
@@ -371,13 +389,7 @@ mod tests {
             }
             words(&format!("{name}{value}")).expect(&name);
         }
-        for refused in [
-            "ssl_ciphers=x",
-            "ssl_verify_mode=1",
-            "ssl_verify_mode=2",
-            "ssl_min_version=3",
-            "ssl_verify_mode",
-        ] {
+        for refused in ["ssl_ciphers=x", "ssl_min_version=3"] {
             let error = words(refused).err().expect(refused).to_string();
             assert!(error.contains("not supported"), "{refused}: {error}");
         }

@@ -1,4 +1,4 @@
-//! [`Memory`]: the division of the memory that a control group allows, so that the server stays within it.
+//! [`ServerMemory`]: the division of the memory that a control group allows, so that the server stays within it.
 //!
 //! ```text
 //! limit of the group = items (-m) + connections (chronos_connection_memory) + program (threads, -c)
@@ -8,7 +8,7 @@ use std::fmt;
 
 /// The memory of a server, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Memory {
+pub struct ServerMemory {
     /// The memory for items, `-m`.
     pub items: u64,
     /// Requests and replies of all connections together.
@@ -17,7 +17,7 @@ pub struct Memory {
     pub program: u64,
 }
 
-impl Memory {
+impl ServerMemory {
     /// Returns the program's part, for these limits of threads and connections. An idle thread with io_uring was
     /// measured to take 2 MB, and a connection 2.5 kB. A thread that is busy with values of 1 MB holds up to 3 MB more,
     /// in one reply that is not counted yet and in free memory, until the allocator returns that. The constant is for
@@ -28,12 +28,12 @@ impl Memory {
 
     /// Returns the memory that fits into `limit`: connections give way to items down to a fifth of the rest after the
     /// program's part, or `connections_least`, and items get the remainder, at least `items_least`.
-    pub fn within(self, limit: u64, connections_least: u64, items_least: u64) -> Memory {
+    pub fn within(self, limit: u64, connections_least: u64, items_least: u64) -> ServerMemory {
         let left = limit.saturating_sub(self.program);
         let least = connections_least.max(left / 5).min(self.connections);
         let connections = left.saturating_sub(self.items).clamp(least, self.connections);
         let items = left.saturating_sub(connections).max(items_least).min(self.items);
-        Memory { items, connections, ..self }
+        ServerMemory { items, connections, ..self }
     }
 
     /// Returns the sum of the three parts.
@@ -42,7 +42,7 @@ impl Memory {
     }
 }
 
-impl fmt::Display for Memory {
+impl fmt::Display for ServerMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [items, connections, program] =
             [self.items, self.connections, self.program].map(|bytes| bytes >> 20);
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn a_control_group_is_shared_out() {
-        let memory = |[items, connections, program]: [u64; 3]| Memory {
+        let memory = |[items, connections, program]: [u64; 3]| ServerMemory {
             items: items * MIB,
             connections: connections * MIB,
             program: program * MIB,
@@ -80,7 +80,7 @@ mod tests {
             assert_eq!(found, memory(expected), "{limit}");
             assert!(found.total() <= limit * MIB || limit < 42, "{limit}");
         }
-        assert_eq!(Memory::of_program(4, 1024) / MIB, 40);
+        assert_eq!(ServerMemory::of_program(4, 1024) / MIB, 40);
         assert_eq!(
             memory([1, 2, 3]).to_string(),
             "1 MiB for items, 2 MiB for connections, 3 MiB for the program"

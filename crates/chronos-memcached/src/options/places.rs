@@ -71,8 +71,7 @@ impl Options {
         if !self.enable_ssl {
             return Ok(None);
         }
-        let (certificate, key) = extended.tls_files()?;
-        Ok(Some(Tls::from_pem_files(&certificate, &key).context("-Z")?))
+        Ok(Some(extended.tls_files()?.read().context("-Z")?))
     }
 }
 

@@ -1,20 +1,24 @@
 //! Command lines, and the configuration that results from them.
 
-use clap::CommandFactory as _;
 use plimsoll_chronos::Listen;
 
 use super::*;
 
 fn resolve(words: &str) -> Result<(MemcachedSettings, Config)> {
     let words = std::iter::once("chronos-memcached").chain(words.split_whitespace());
-    let (settings, config, _) = Options::try_parse_from(words)?.resolve(None)?;
+    settings_of(&Options::try_parse_from(words)?)
+}
+
+/// The settings that result from options.
+pub(super) fn settings_of(options: &Options) -> Result<(MemcachedSettings, Config)> {
+    let (settings, config, _) = options.resolve(None)?;
     Ok((settings, config))
 }
 
 #[test]
 fn the_manual_page_is_up_to_date() {
     plimsoll_testing::manuals::are_up_to_date("chronos-memcached", |folder| {
-        clap_mangen::generate_to(Options::command(), folder)
+        clap_mangen::generate_to(plimsoll_command_line::command::<Options>(), folder)
     });
 }
 
@@ -174,7 +178,8 @@ fn partitions_move_as_the_option_says() {
 fn what_is_wrong_is_named() {
     for (words, expected) in [
         ("-Z", "-Z needs -o ssl_chain_cert"),
-        ("-o ssl_verify_mode=2", "not supported"),
+        ("-o ssl_verify_mode=4", "0 (none), 1 (if shown), 2 and 3 (required) are allowed"),
+        ("-Z -o ssl_chain_cert=x,ssl_verify_mode=2", "needs -o ssl_ca_cert=<file>"),
         ("-L", "-L is not supported"),
         ("-o chronos_pol=spin", "did you mean chronos_poll?"),
         ("-o chronos_poll=sleep", "block and spin are allowed"),

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use plimsoll_chronos::TlsFiles;
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::{Counters, Gauges, Prefixes, ReportSink, Shared, VERSION, add};
@@ -280,13 +281,15 @@ pub fn settings(settings: &MemcachedSettings, shared: &Shared, memory_limit: u64
     sink.line("inline_ascii_response", &"no");
     sink.line("ssl_enabled", &yes_no(settings.tls.is_some()));
     match &settings.tls {
-        Some((certificates, key)) => {
-            sink.line("ssl_chain_cert", &certificates.display());
+        Some(TlsFiles { chain, key, .. }) => {
+            sink.line("ssl_chain_cert", &chain.display());
             sink.line("ssl_key", &key.display());
         }
         None => ["ssl_chain_cert", "ssl_key"].iter().for_each(|name| sink.line(name, &"(null)")),
     }
-    sink.line("ssl_verify_mode", &0);
+    // memcached shows the bits of OpenSSL that a mode sets: verify, refuse without a certificate, verify once.
+    let bits = [0, 1, 3, 7];
+    sink.line("ssl_verify_mode", &bits[settings.tls_verification as usize]);
     sink.line("ssl_keyformat", &1);
     sink.line("ssl_ciphers", &"NULL");
     match &settings.tls_authority {
@@ -298,7 +301,10 @@ pub fn settings(settings: &MemcachedSettings, shared: &Shared, memory_limit: u64
     sink.line("ssl_kernel_tls", &"no");
     sink.line("ssl_min_version", &"tlsv1.2");
     sink.line("num_napi_ids", &"(null)");
-    sink.line("memory_file", &"(null)");
+    match &settings.memory_file {
+        Some(path) => sink.line("memory_file", &path.display()),
+        None => sink.line("memory_file", &"(null)"),
+    }
     sink.line("chronos_partitions", &settings.partitions);
     for device in shared.runtime.get().map(|runtime| runtime.devices()).unwrap_or_default() {
         // A line such as "chronos_xdp:eth0 native XDP, zero copy, ..."

@@ -76,7 +76,7 @@ impl<'a> CommandLine<'a, '_> {
         let (words, count) = first_words::<2>(self.line);
         if count == 1 || (count == 2 && words[1] == b"graceful") {
             if let Some(hook) = self.server.shared.shutdown.get() {
-                hook();
+                hook(count == 2);
             }
             return Step::Close;
         }

@@ -10,7 +10,7 @@ use super::buffers::GROUP;
 use super::flight::Flight;
 use super::{CANCEL, NUMBER, UringDriver, receive_token};
 use crate::Service;
-use crate::connection::Link;
+use crate::connection::ConnectionOrigin;
 use crate::worker::{IoDriver, Worker};
 
 /// The largest number of pieces that one operation sends.
@@ -35,7 +35,7 @@ impl UringDriver {
             buffer.into_iter().for_each(|number| self.buffers.give(number));
             return;
         };
-        if let Link::Stream(stream) = &mut connection.link
+        if let ConnectionOrigin::Stream(stream) = &mut connection.link
             && !cqueue::more(flags)
         {
             stream.is_receiving = false;
@@ -67,7 +67,7 @@ impl UringDriver {
         };
         let key = flight.key;
         if result <= 0 {
-            if let Link::Stream(stream) = &mut connection.link {
+            if let ConnectionOrigin::Stream(stream) = &mut connection.link {
                 stream.is_sending = false;
             }
             self.flights.remove(number);
@@ -80,7 +80,7 @@ impl UringDriver {
         }
         flight.advance(sent);
         if flight.left > 0 {
-            let Link::Stream(stream) = &connection.link else { return };
+            let ConnectionOrigin::Stream(stream) = &connection.link else { return };
             let entry = flight.entry(stream.socket.as_raw_fd(), number);
             if self.push(&entry).is_err() {
                 self.close(worker, key);
@@ -125,7 +125,7 @@ impl UringDriver {
     pub(super) fn receive<S: Service>(&mut self, worker: &mut Worker<S>, key: u32) -> bool {
         let is_short = worker.is_short_of_memory(key);
         let connection = &mut worker.connections[key as usize];
-        let Link::Stream(stream) = &mut connection.link else { return true };
+        let ConnectionOrigin::Stream(stream) = &mut connection.link else { return true };
         let token = receive_token(key, connection.incarnation);
         let may_read = !connection.is_blocked && !connection.is_closing && !connection.is_ended && !is_short;
         if may_read && !stream.is_receiving {
@@ -152,7 +152,7 @@ impl UringDriver {
 
     pub(super) fn close<S: Service>(&mut self, worker: &mut Worker<S>, key: u32) {
         let connection = worker.remove(key);
-        if let Link::Stream(stream) = &connection.link {
+        if let ConnectionOrigin::Stream(stream) = &connection.link {
             if stream.is_sending {
                 // The bytes that the kernel sends stay until it reports completion.
                 let wire = connection.tls.as_ref().map_or(&connection.output, |tls| &tls.wire);

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::{IoDriver, Worker};
-use crate::connection::{Connection, Link};
+use crate::connection::{Connection, ConnectionOrigin};
 use crate::memory;
 use crate::{Now, Service};
 
@@ -50,7 +50,9 @@ impl<S: Service> Worker<S> {
             let idle: Vec<u32> = self
                 .connections
                 .iter()
-                .filter(|(_, connection)| has_idled(connection) && matches!(connection.link, Link::Stream(_)))
+                .filter(|(_, connection)| {
+                    has_idled(connection) && matches!(connection.link, ConnectionOrigin::Stream(_))
+                })
                 .map(|(key, _)| key as u32)
                 .collect();
             idle.into_iter().for_each(|key| self.on_idle(driver, key));
@@ -61,7 +63,7 @@ impl<S: Service> Worker<S> {
     fn tick_session<D: IoDriver<S>>(&mut self, driver: &mut D, key: u32) {
         let connection = &mut self.connections[key as usize];
         // While the server has no memory to read from a client, the client misses no deadline.
-        if matches!(connection.link, Link::Datagram { .. }) || connection.holding.is_waiting {
+        if matches!(connection.link, ConnectionOrigin::Datagram { .. }) || connection.holding.is_waiting {
             return;
         }
         let mut reply = self.engine.buffers.take();

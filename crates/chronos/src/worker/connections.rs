@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use rustix::net::{SendFlags, send};
 
 use super::{IoDriver, Worker};
-use crate::connection::{Connection, InputBytes, Link};
+use crate::connection::{Connection, ConnectionOrigin, InputBytes};
 use crate::engine::Halt;
 use crate::mail::{Newcomer, ThreadMessage};
 use crate::memory::{Holding, MemoryLevel};
@@ -17,9 +17,9 @@ use crate::{Service, SessionTransport};
 
 impl<S: Service> Worker<S> {
     /// Adds a connection; None if the server stops.
-    pub(crate) fn add(&mut self, link: Link, transport: SessionTransport) -> u32 {
+    pub(crate) fn add(&mut self, link: ConnectionOrigin, transport: SessionTransport) -> u32 {
         self.incarnations = self.incarnations.wrapping_add(1);
-        self.datagrams += usize::from(matches!(link, Link::Datagram { .. }));
+        self.datagrams += usize::from(matches!(link, ConnectionOrigin::Datagram { .. }));
         let entry = self.connections.vacant_entry();
         let key = entry.key() as u32;
         entry.insert(Connection {
@@ -86,10 +86,10 @@ impl<S: Service> Worker<S> {
             return Ok(());
         }
         self.engine.counters().opened.add(1);
-        let key = self.add(Link::stream(newcomer.socket, newcomer.transport), newcomer.transport);
+        let key = self.add(ConnectionOrigin::stream(newcomer.socket, newcomer.transport), newcomer.transport);
         let connection = &mut self.connections[key as usize];
         connection._seat = newcomer.seat;
-        if let Link::Stream(stream) = &connection.link {
+        if let ConnectionOrigin::Stream(stream) = &connection.link {
             self.engine.service.connected(&mut connection.session, stream.socket.as_fd(), self.engine.now);
         }
         if let Some(tls) = &newcomer.tls {
@@ -109,11 +109,11 @@ impl<S: Service> Worker<S> {
         self.engine.reply_budget.forget(&connection.replies);
         self.engine.memory.forget(&connection.holding);
         match connection.link {
-            Link::Stream(_) => {
+            ConnectionOrigin::Stream(_) => {
                 self.engine.shared.connections.fetch_sub(1, Ordering::Relaxed);
                 self.engine.counters().closed.add(1);
             }
-            Link::Datagram { .. } => self.datagrams -= 1,
+            ConnectionOrigin::Datagram { .. } => self.datagrams -= 1,
         }
         connection
     }
@@ -212,7 +212,7 @@ impl<S: Service> Worker<S> {
         self.engine.reply_budget.recount(&mut connection.replies, bytes, missing);
         connection.output.give_back_empty(&mut self.engine.buffers);
         // Datagrams need little each, and as many as may wait would seem to need all the memory.
-        let is_stream = matches!(connection.link, Link::Stream(_));
+        let is_stream = matches!(connection.link, ConnectionOrigin::Stream(_));
         let missing = if is_stream { connection.missing() as usize } else { 0 };
         let coming = connection.replies.expected().saturating_mul(missing);
         let held = connection.held();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{IoDriver, Worker};
 use crate::Service;
-use crate::connection::{Connection, Link};
+use crate::connection::{Connection, ConnectionOrigin};
 use crate::memory::{FULL_PATIENCE, LOOK_EVERY, LOOK_EVERY_FULL, MemoryLevel, PATIENCE};
 
 impl<S: Service> Worker<S> {
@@ -106,7 +106,7 @@ impl<S: Service> Worker<S> {
     fn above_share(&self, may_close: impl Fn(&Connection<S>) -> bool) -> Vec<u32> {
         let share = self.engine.memory.share();
         let is_one = |connection: &Connection<S>| {
-            let is_stream = matches!(connection.link, Link::Stream(_));
+            let is_stream = matches!(connection.link, ConnectionOrigin::Stream(_));
             is_stream && connection.holding.held() > share && may_close(connection)
         };
         let found = self.connections.iter().filter(|(_, connection)| is_one(connection));

@@ -55,21 +55,48 @@ fn systemd_finds_nothing_wrong_with_the_units() {
     };
     assert!(probe.status.success());
     let folder = tempfile::tempdir().unwrap();
-    let binary = env!("CARGO_BIN_EXE_plimsoll");
+    // The servers may not be built.
+    let start = format!("ExecStart={}", env!("CARGO_BIN_EXE_plimsoll"));
     let mut units = Vec::new();
     for entry in fs::read_dir(repository().join("deploy/systemd")).unwrap().flatten() {
-        let text = fs::read_to_string(entry.path()).unwrap().replace("/usr/bin/plimsoll", binary);
+        let text = fs::read_to_string(entry.path()).unwrap();
+        let program = |line: &str| match line.strip_prefix("ExecStart=/usr/bin/") {
+            Some(words) => format!("{start}{}", &words[words.find(' ').unwrap_or(words.len())..]),
+            None => line.replace("/usr/bin/plimsoll", env!("CARGO_BIN_EXE_plimsoll")),
+        };
+        let text: Vec<String> = text.lines().map(program).collect();
         let name = entry.file_name().into_string().unwrap();
-        fs::write(folder.path().join(&name), text).unwrap();
+        fs::write(folder.path().join(&name), text.join("\n")).unwrap();
         units.push(folder.path().join(name.replace("@.", "@name.")));
     }
-    assert!(units.len() >= 3, "{units:?}");
+    assert!(units.len() >= 6, "{units:?}");
     let output = Command::new("systemd-analyze")
         .args(["verify", "--man=no", "--recursive-errors=no"])
         .args(&units)
         .output()
         .unwrap();
     assert!(output.status.success() && said(&output).trim().is_empty(), "{}", said(&output));
+}
+
+/// systemd makes the users that the units name.
+#[test]
+fn systemd_makes_the_users_of_the_servers() {
+    let users = repository().join("deploy/sysusers.d/chronos.conf");
+    let folder = tempfile::tempdir().unwrap();
+    let root = format!("--root={}", folder.path().display());
+    let users = fs::File::open(users).unwrap();
+    let made = Command::new("systemd-sysusers").args(["--dry-run", &root, "-"]).stdin(users).output();
+    let Ok(made) = made else { return plimsoll_testing::skipped!("no systemd-sysusers") };
+    assert!(made.status.success(), "{}", said(&made));
+    for entry in fs::read_dir(repository().join("deploy/systemd")).unwrap().flatten() {
+        let text = fs::read_to_string(entry.path()).unwrap();
+        let users = text
+            .split([' ', '\n'])
+            .filter_map(|word| word.strip_prefix("User=").or_else(|| word.strip_prefix("USER=")));
+        for user in users {
+            assert!(said(&made).contains(&format!("Creating user '{user}'")), "{user}: {}", said(&made));
+        }
+    }
 }
 
 /// Runs `make install` with these variables and a folder of built programs; returns its output.
@@ -96,8 +123,10 @@ fn units_are_installed_with_the_path_of_the_program() {
     let mut called = 0;
     for entry in fs::read_dir(package.join("opt/x/lib/systemd/system")).unwrap().flatten() {
         let text = fs::read_to_string(entry.path()).unwrap();
-        for line in text.lines().filter(|line| line.starts_with("Exec") || line.starts_with("Documentation="))
-        {
+        let is_ours = |line: &&str| !line.contains("=/bin/kill ");
+        let lines =
+            text.lines().filter(|line| line.starts_with("Exec") || line.starts_with("Documentation="));
+        for line in lines.filter(is_ours) {
             let words = line.split_once('=').unwrap().1;
             let path = words.trim_start_matches(['-', '+']).trim_start_matches("file://");
             let path = path.split(' ').next().unwrap();

@@ -42,13 +42,38 @@ fn an_installation_is_whole_and_goes_without_a_trace() {
         return plimsoll_testing::skipped!("no make");
     }
     let place = Place::new();
-    // The command alone, without the servers that may be built beside it.
+    // The command, and the servers if they are built beside it.
     fs::create_dir(place.path("built")).unwrap();
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_plimsoll"), place.path("built/plimsoll")).unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_plimsoll"));
+    let servers = ["chronos-memcached", "chronos-search", "chronos-openflow", "chronos-load"];
+    let (built, missing): (Vec<&str>, Vec<&str>) =
+        servers.into_iter().partition(|name| program.with_file_name(name).exists());
+    if !missing.is_empty() {
+        plimsoll_testing::skipped!("{}: not built (make servers)", missing.join(", "));
+    }
+    for name in built.iter().chain(&["plimsoll"]) {
+        let link = place.path(&format!("built/{name}"));
+        std::os::unix::fs::symlink(program.with_file_name(name), link).unwrap();
+    }
     fs::create_dir_all(place.path("root/usr/share")).unwrap();
     place.write("root/usr/share/of-others", "");
     let prefix = ["PREFIX=/usr"];
     make(&place, "install", &prefix).ends_with(0).prints("plimsoll ");
+    let completions = |name: &&str| {
+        [
+            format!("share/bash-completion/completions/{name}"),
+            format!("share/zsh/site-functions/_{name}"),
+            format!("share/fish/vendor_completions.d/{name}.fish"),
+        ]
+    };
+    let mut of_servers: Vec<String> = built.iter().flat_map(completions).collect();
+    for name in built.iter().filter(|name| **name != "chronos-load") {
+        of_servers.extend([
+            format!("lib/systemd/system/{name}.service"),
+            "lib/sysusers.d/chronos.conf".to_owned(),
+            format!("../etc/default/{name}"),
+        ]);
+    }
     for file in [
         "bin/plimsoll",
         "share/man/man1/plimsoll.1",
@@ -64,7 +89,10 @@ fn an_installation_is_whole_and_goes_without_a_trace() {
         "share/doc/plimsoll/docs/gallery/knee.svg",
         "share/doc/plimsoll/LICENSE-MIT",
         "lib/systemd/system/plimsoll-host@.service",
-    ] {
+    ]
+    .into_iter()
+    .chain(of_servers.iter().map(String::as_str))
+    {
         let bytes = fs::metadata(place.path("root/usr").join(file)).map_or(0, |about| about.len());
         assert!(bytes > 0, "{file} is not installed");
     }
@@ -78,6 +106,17 @@ fn an_installation_is_whole_and_goes_without_a_trace() {
     place.write(list, &format!("file /usr/bin/plimsoll-old\n{}", place.read(list)));
     make(&place, "install", &prefix).ends_with(0);
     assert_eq!(entries(&place.path("root")), installed);
+
+    // A file that a user has changed is kept by another installation, and by the removal.
+    let options = "root/etc/default/chronos-memcached";
+    if built.contains(&"chronos-memcached") {
+        place.write(options, "CACHESIZE=128\n");
+        make(&place, "install", &prefix).ends_with(0).prints("/etc/default/chronos-memcached stays as it is");
+        make(&place, "uninstall", &prefix).ends_with(0);
+        assert_eq!(place.read(options), "CACHESIZE=128\n");
+        make(&place, "install", &prefix).ends_with(0);
+        fs::remove_dir_all(place.path("root/etc")).unwrap();
+    }
 
     make(&place, "uninstall", &prefix).ends_with(0);
     let left: Vec<PathBuf> =

@@ -15,6 +15,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // These are below every program.
     ("process", &["text"]),
     ("files", &[]),
+    // Parsing and completions, alike for all programs.
+    ("command-line", &["process"]),
     // Estimates and verdicts, for simulated and real systems.
     ("stats", &["text", "units"]),
     // A small server, and the text of metrics that it serves.
@@ -114,12 +116,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("chronos", &["bpf", "files", "http", "mechanisms", "process", "units"]),
     // Datagrams past the kernel's stack, which a program hands to the runtime.
     ("chronos-xdp", &["bpf", "chronos"]),
-    ("chronos-memcached", &["chronos", "chronos-xdp", "files", "http", "memory", "process", "units"]),
-    ("chronos-search", &["chronos", "chronos-xdp", "files", "http", "process", "units"]),
+    (
+        "chronos-memcached",
+        &["chronos", "chronos-xdp", "command-line", "files", "http", "memory", "process", "units"],
+    ),
+    ("chronos-search", &["chronos", "chronos-xdp", "command-line", "files", "http", "process", "units"]),
     // Messages of OpenFlow, for controllers.
     ("openflow", &[]),
-    ("chronos-openflow", &["chronos", "openflow", "process", "units"]),
-    ("chronos-load", &["files", "process", "stats", "text", "units"]),
+    ("chronos-openflow", &["chronos", "command-line", "openflow", "process", "units"]),
+    ("chronos-load", &["command-line", "files", "process", "stats", "text", "units"]),
     (
         "cli",
         &[
@@ -129,6 +134,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "calibrate",
             "circuits",
             "circuits-live",
+            "command-line",
             "experiment",
             "explore",
             "fabric",

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::program::{ProgramFolder, Running, run};
+use crate::program::{ProgramFolder, RunningProgram, run};
 use crate::trial::{Broken, Outcome, Trial, hold};
 
 /// Writes a random scenario of `milliseconds` whose load this machine can emulate.
@@ -38,7 +38,7 @@ pub fn killed(trial: &mut Trial, programs: &ProgramFolder) -> Outcome {
     begin(trial, programs, 3000)?;
     let moment = Duration::from_millis(trial.number(0..2500));
     let mut command = programs.plimsoll(trial.folder(), &["emulate", "live.toml", "--out", "out"]);
-    Running::start(&mut command)?.kill_after(moment);
+    RunningProgram::start(&mut command)?.kill_after(moment);
     let clean = run(&mut programs.plimsoll(trial.folder(), &["emulate", "--clean"]))?;
     hold!(clean.code() == Some(0), "--clean: {}", clean.described());
     Ok(())
@@ -48,7 +48,7 @@ pub fn killed(trial: &mut Trial, programs: &ProgramFolder) -> Outcome {
 pub fn ended(trial: &mut Trial, programs: &ProgramFolder) -> Outcome {
     begin(trial, programs, 500)?;
     let mut command = programs.plimsoll(trial.folder(), &["emulate", "live.toml", "--out", "out"]);
-    let mut running = Running::start(&mut command)?;
+    let mut running = RunningProgram::start(&mut command)?;
     if trial.once_in(2) {
         std::thread::sleep(Duration::from_millis(trial.number(0..700)));
         let is_running = running.is_running();

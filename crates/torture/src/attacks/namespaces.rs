@@ -4,11 +4,11 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::process::Command;
 
-use crate::program::{ProgramFolder, Running, run, wait_until};
+use crate::program::{ProgramFolder, RunningProgram, run, wait_until};
 use crate::trial::{Broken, Trial};
 
 /// A network and a mount namespace, of a process that does nothing but hold them.
-pub struct HeldNamespaces(Running);
+pub struct HeldNamespaces(RunningProgram);
 
 impl HeldNamespaces {
     /// Creates namespaces, and prepares them by the shell command `preparation`.
@@ -20,7 +20,7 @@ impl HeldNamespaces {
         let script = format!("{preparation} && touch \"$0\" && exec sleep 900");
         let mut stay = Command::new("unshare");
         stay.args(["--net", "--mount", "sh", "-c", &script]).arg(&ready);
-        let mut holder = Running::start(&mut stay)?;
+        let mut holder = RunningProgram::start(&mut stay)?;
         wait_until("namespaces", || ready.exists() || !holder.is_running())?;
         if !ready.exists() {
             let why = holder.ended()?.stderr;

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::namespaces::{HeldNamespaces, differences};
-use crate::program::{ProgramFolder, Running, run};
+use crate::program::{ProgramFolder, RunningProgram, run};
 use crate::trial::{Broken, Outcome, Trial, hold};
 
 /// Prepares the namespaces: a pair of devices, a BPF file system, a folder for journals.
@@ -40,7 +40,7 @@ pub fn killed(trial: &mut Trial, programs: &ProgramFolder) -> Outcome {
     for _ in 0..trial.number(1..7) {
         let action = if trial.once_in(2) { ["host", "apply", &file] } else { ["host", "rollback", &name] };
         let moment = Duration::from_micros(trial.number(0..time));
-        Running::start(&mut inside.plimsoll(programs, &action))?.kill_after(moment);
+        RunningProgram::start(&mut inside.plimsoll(programs, &action))?.kill_after(moment);
     }
     let back = run(&mut inside.plimsoll(programs, &["host", "rollback", &name]))?;
     hold!(back.code() == Some(0), "rollback: {}\n{policy}", back.described());

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::program::{ProgramExit, ProgramFolder, Running, run, timed};
+use crate::program::{ProgramExit, ProgramFolder, RunningProgram, run, timed};
 use crate::trial::{Broken, Outcome, Trial, hold};
 
 /// The arguments that run the sweep into the folder `out`.
@@ -97,7 +97,7 @@ pub fn killed(trial: &mut Trial, programs: &ProgramFolder) -> Outcome {
     for _ in 0..trial.number(1..5) {
         let mut command = again(trial, programs, &[]);
         let moment = Duration::from_micros(trial.number(0..time.as_micros() as u64 + 1));
-        if !Running::start(&mut command)?.kill_after(moment) {
+        if !RunningProgram::start(&mut command)?.kill_after(moment) {
             break;
         }
     }
@@ -108,10 +108,10 @@ pub fn killed(trial: &mut Trial, programs: &ProgramFolder) -> Outcome {
 /// Starts two runs in one directory, one of which may be killed.
 pub fn two_at_once(trial: &mut Trial, programs: &ProgramFolder) -> Outcome {
     let time = begin(trial, programs)?;
-    let mut first = Running::start(&mut again(trial, programs, &[]))?;
+    let mut first = RunningProgram::start(&mut again(trial, programs, &[]))?;
     let moment = Duration::from_micros(trial.number(0..time.as_micros() as u64 + 1));
     std::thread::sleep(moment.min(Duration::from_secs(2)) / 2);
-    let second = Running::start(&mut again(trial, programs, &[]))?;
+    let second = RunningProgram::start(&mut again(trial, programs, &[]))?;
     if trial.once_in(2) {
         first.kill_after(moment / 2);
     } else {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::program::{PATIENCE, ProgramFolder, Running, wait_until};
+use crate::program::{PATIENCE, ProgramFolder, RunningProgram, wait_until};
 use crate::trial::{Broken, Outcome, Trial, hold};
 
 /// The most clients of one flood; the servers accept 1024 at a time.
@@ -34,7 +34,7 @@ struct Protocol {
 
 /// A server process under attack.
 struct Target {
-    running: Running,
+    running: RunningProgram,
     address: SocketAddr,
     protocol: Protocol,
 }
@@ -140,7 +140,7 @@ fn torture(trial: &mut Trial, mut target: Target) -> Outcome {
 impl Target {
     /// Starts a server, and waits until its port accepts connections.
     fn start(command: &mut Command, address: SocketAddr, protocol: Protocol) -> Result<Target, Broken> {
-        let running = Running::start(command)?;
+        let running = RunningProgram::start(command)?;
         wait_until("a listening server", || TcpStream::connect(address).is_ok())?;
         Ok(Target { running, address, protocol })
     }

@@ -16,7 +16,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use super::loop_ends::nonce;
 use super::{LEASE, STOPPED, any_message, configure, drive, metric, send_foreign, settled, socket};
 use crate::attacks::namespaces::{HeldNamespaces, differences};
-use crate::program::{ProgramFolder, Running, wait_until};
+use crate::program::{ProgramFolder, RunningProgram, wait_until};
 use crate::trial::{Broken, Outcome, Trial, hold};
 
 /// Prepares a host: a device to each switch, the second one with the address of the configuration.
@@ -32,7 +32,7 @@ const LOOK: &str = "ip -o link; tc qdisc show; tc filter show dev packet egress;
 
 /// A controller that gives host 0 a circuit to host 1, and its agent under attack.
 struct Attacked {
-    running: Running,
+    running: RunningProgram,
     metrics: PathBuf,
     key: ControlKey,
     socket: UdpSocket,
@@ -54,7 +54,7 @@ pub fn agent(trial: &mut Trial, programs: &ProgramFolder) -> Outcome {
     let metrics = trial.path("agent.sock");
     let (file, metrics_at) = (trial.path("circuits.toml"), format!("unix:{}", metrics.display()));
     let words = ["circuits", "agent", &file.to_string_lossy(), "--host", "h1", "--metrics", &metrics_at];
-    let mut running = Running::start(&mut inside.plimsoll(programs, &words))?;
+    let mut running = RunningProgram::start(&mut inside.plimsoll(programs, &words))?;
     // The file of a socket exists before connections are accepted.
     wait_until("agent", || UnixStream::connect(&metrics).is_ok() || !running.is_running())?;
     if !running.is_running() {

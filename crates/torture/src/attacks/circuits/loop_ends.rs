@@ -1,4 +1,4 @@
-//! The well-behaved ends of a control loop: [`Agents`] and [`CircuitsSwitch`].
+//! The well-behaved ends of a control loop: [`TrialAgents`] and [`CircuitsSwitch`].
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream, UdpSocket};
@@ -11,8 +11,8 @@ use plimsoll_units::Time;
 use super::{LEASE, REPORT, TrialClock, drive, socket};
 use crate::trial::{Broken, Outcome, Trial};
 
-/// Agents of two hosts, of which the first has demand for the second.
-pub(super) struct Agents {
+/// TrialAgents of two hosts, of which the first has demand for the second.
+pub(super) struct TrialAgents {
     ends: Vec<(CircuitAgent, UdpSocket)>,
     key: ControlKey,
     controller: SocketAddr,
@@ -21,14 +21,15 @@ pub(super) struct Agents {
     pub(super) sent: Vec<Vec<u8>>,
 }
 
-impl Agents {
+impl TrialAgents {
     pub(super) fn new(
         trial: &mut Trial,
         key: &ControlKey,
         controller: SocketAddr,
         clock: TrialClock,
-    ) -> Result<Agents, Broken> {
-        let mut agents = Agents { ends: Vec::new(), key: key.clone(), controller, clock, sent: Vec::new() };
+    ) -> Result<TrialAgents, Broken> {
+        let mut agents =
+            TrialAgents { ends: Vec::new(), key: key.clone(), controller, clock, sent: Vec::new() };
         for host in 0..2 {
             let end = agents.end(trial, host)?;
             agents.ends.push(end);

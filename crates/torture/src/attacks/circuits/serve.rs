@@ -7,10 +7,10 @@ use std::time::Instant;
 use plimsoll_circuits_live::ControlKey;
 use rustix::process::Signal;
 
-use super::loop_ends::{Agents, CircuitsSwitch};
+use super::loop_ends::{CircuitsSwitch, TrialAgents};
 use super::{STOPPED, TrialClock, any_message, configure, metric, send_foreign, settled, socket};
 use crate::attacks::servers::free_address;
-use crate::program::{ProgramFolder, Running, wait_until};
+use crate::program::{ProgramFolder, RunningProgram, wait_until};
 use crate::trial::{Broken, Outcome, Trial, hold};
 
 /// Memory that the controller may keep beyond its initial memory, in bytes.
@@ -20,12 +20,12 @@ const CLIENTS: u64 = 300;
 
 /// The controller under attack, and the ends that it serves.
 struct Served {
-    running: Running,
+    running: RunningProgram,
     key: ControlKey,
     controller: SocketAddr,
     openflow: SocketAddr,
     metrics: std::path::PathBuf,
-    agents: Agents,
+    agents: TrialAgents,
     switch: CircuitsSwitch,
 }
 
@@ -37,14 +37,14 @@ pub fn serve(trial: &mut Trial, programs: &ProgramFolder) -> Outcome {
     let metrics = trial.path("serve.sock");
     let metrics_at = format!("unix:{}", metrics.display());
     let words = ["circuits", "serve", "circuits.toml", "--metrics", &metrics_at];
-    let mut running = Running::start(&mut programs.plimsoll(trial.folder(), &words))?;
+    let mut running = RunningProgram::start(&mut programs.plimsoll(trial.folder(), &words))?;
     wait_until("controller", || {
         !running.is_running() || metrics.exists() && TcpStream::connect(openflow).is_ok()
     })?;
     if !running.is_running() {
         return Err(Broken::Lost(format!("the controller does not start: {}", running.ended()?.described())));
     }
-    let agents = Agents::new(trial, &key, controller, TrialClock(Instant::now()))?;
+    let agents = TrialAgents::new(trial, &key, controller, TrialClock(Instant::now()))?;
     let switch = CircuitsSwitch::connect(openflow)?;
     let mut served = Served { running, key, controller, openflow, metrics, agents, switch };
     served.is_serving(trial, "the start")?;
