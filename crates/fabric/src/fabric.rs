@@ -380,7 +380,9 @@ impl<H: Hooks> Fabric<H> {
             return None;
         }
         let control = self.links.flow_control.as_ref()?;
-        let is_stuck = control.is_stuck(now, self.links.lanes.held());
+        // A class that has used up its rate sends later.
+        let is_stuck = control.is_stuck(now, self.links.lanes.held())
+            && !self.ports.iter().any(|port| port.waits_for_rate(now));
         is_stuck.then(|| deadlock(&self.network, &self.ports, control.moved()))
     }
 

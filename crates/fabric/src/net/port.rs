@@ -297,6 +297,14 @@ impl Port {
         }
     }
 
+    /// Returns whether packets wait here until the rate of their class lets them go.
+    pub fn waits_for_rate(&self, now: Time) -> bool {
+        match &self.0 {
+            Engine::Express(_) => false,
+            Engine::General(port) => port.waits_for_rate(now),
+        }
+    }
+
     /// Returns whether packets wait here while the far end has paused all of `priorities`.
     pub fn holds_all(&self, priorities: Priorities) -> bool {
         match &self.0 {

@@ -450,6 +450,11 @@ impl General {
         self.waiting > 0 && !self.rest.extras.pause.paused().is_empty()
     }
 
+    /// Returns whether packets wait that may be sent at a known time.
+    pub(super) fn waits_for_rate(&self, now: Time) -> bool {
+        self.rest.discipline.next_due(now).is_some()
+    }
+
     /// Returns whether packets wait and all of `priorities` are paused.
     pub(super) fn holds_all(&self, priorities: Priorities) -> bool {
         self.is_blocked() && self.rest.extras.pause.paused().has_all(priorities)

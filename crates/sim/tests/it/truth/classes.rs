@@ -62,8 +62,8 @@ fn a_class_keeps_its_rate_on_an_idle_link() {
          burst = '15KB', ecn = { threshold = '30KB' } } } }",
         "kind = 'dctcp'",
     );
-    // 30 ms at the rate, less headers of 58 in 1518 bytes.
-    let share = |name, mbps: f64| totals(&run, name).0 / (mbps * 1e6 / 8.0 * 0.030 * 1460.0 / 1518.0);
+    // 30 ms at the rate, less headers of 40 in 1500 bytes.
+    let share = |name, mbps: f64| totals(&run, name).0 / (mbps * 1e6 / 8.0 * 0.030 * 1460.0 / 1500.0);
     assert!((share("high", 200.0) - 1.0).abs() < 0.01, "{}", share("high", 200.0));
     assert!((share("low", 300.0) - 1.0).abs() < 0.01, "{}", share("low", 300.0));
 }

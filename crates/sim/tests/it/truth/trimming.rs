@@ -13,7 +13,7 @@ fn incast(switch: &str) -> Run {
 
 #[test]
 fn to_tcp_a_trimmed_packet_is_a_lost_one() {
-    for trim in ["{}", "{ service = '10:1', victim = 'coin-tail', queue = '2 packets' }"] {
+    for trim in ["{}", "{ service = '10:1', victim = 'coin-tail', queue = '100 packets' }"] {
         let run = incast(&format!("buffer = '12KB'\ntrim = {trim}"));
         let counters = run.counters;
         assert!(counters.trimmed > 100 && counters.bounced == 0, "{counters:?}");
