@@ -72,10 +72,10 @@ pub enum CaptureError {
     #[error("no packets in {names}: nothing to import")]
     Empty { names: String },
     #[error(
-        "no requests and no flows in {names}: {packets} packets have no TCP or UDP payload between two hosts; \
-         --decapsulate looks into tunnels"
+        "no requests and no flows in {names}: {packets} packets have no TCP or UDP payload between two hosts; {}",
+        if cut.is_empty() { "--decapsulate looks into tunnels" } else { cut }
     )]
-    Silent { names: String, packets: u64 },
+    Silent { names: String, packets: u64, cut: String },
 }
 
 /// Reads captures, which may be of several places at the same time.
@@ -109,7 +109,7 @@ pub fn read<R: Read>(
     let Importer { hosts, mut conversations, mut collected, .. } = importer;
     conversations.finish(|conversation| conversation.end_of_capture(last, &mut collected));
     if collected.is_silent() {
-        return Err(CaptureError::Silent { names, packets: merged.packets() });
+        return Err(CaptureError::Silent { names, packets: merged.packets(), cut: merged.cut_text() });
     }
     let mut notes = merged.notes();
     notes.extend(hosts.notes());
@@ -134,6 +134,7 @@ impl Importer {
         let ports = match (&frame.segment, &frame.datagram) {
             (Some(segment), _) => segment.ports,
             (None, Some(datagram)) => datagram.ports,
+            (None, None) if frame.is_cut => return,
             (None, None) => return self.collected.leave_out_frame(),
         };
         let number = |hosts: &mut Hosts, address: Address| hosts.number(address);

@@ -31,7 +31,7 @@ use format::{Format, Structure};
 use intake::{Intake, RecordSettings};
 use lines::Lines;
 use mapping::{Column, Field, Mapping};
-use objects::{Objects, text_at};
+use objects::{Objects, text_at, texts_within};
 use quantity::Unit;
 
 /// The settings of an import of flow logs; everything that is `None` follows from the files.
@@ -73,17 +73,20 @@ impl Default for FlowSettings {
 /// The gap between records that are joined: an active timeout cuts a flow between two packets.
 const JOIN: Span = Span::from_secs(1);
 
-/// The gap between sampled packets of one flow.
-const JOIN_SAMPLES: Span = Span::from_secs(60);
-
 /// Reads flow logs, all of which belong to one network and one time.
 ///
 /// # Errors
 /// Returns an error that names the place if a file cannot be read, its format is not known, a column is missing, too
 /// many records are damaged, or nothing is found.
 pub fn read(files: &[PathBuf], settings: &FlowSettings) -> Result<Found, Invalid> {
-    let mut import =
-        Import { settings, intake: None, times: true, gap: JOIN, notes: assemble::Facts::default() };
+    let mut import = Import {
+        settings,
+        intake: None,
+        times: true,
+        gap: JOIN,
+        names: false,
+        notes: assemble::Facts::default(),
+    };
     for path in files {
         let name = path.display().to_string();
         let input = open(path).map_err(|error| Invalid::unreadable(&name, &error))?;
@@ -92,6 +95,24 @@ pub fn read(files: &[PathBuf], settings: &FlowSettings) -> Result<Found, Invalid
     let Some(intake) = import.intake else {
         return Err(Invalid::new("flows", "no files", "one or more flow logs"));
     };
+    let without_effect = [
+        (
+            "--header",
+            settings.header.is_some() && !import.names,
+            "each file names its columns",
+            "a table without names",
+        ),
+        (
+            "--duration",
+            settings.duration.is_some() && import.times,
+            "the records have times",
+            "a log without times",
+        ),
+        ("--join", settings.join.is_some() && !import.times, "the records have no times", "a log with times"),
+    ];
+    if let Some((option, _, problem, allowed)) = without_effect.into_iter().find(|(_, is_so, ..)| *is_so) {
+        return Err(Invalid::new(option, format!("no effect, since {problem}"), allowed));
+    }
     assemble::found(intake, settings, import.times, import.gap, import.notes)
 }
 
@@ -106,6 +127,8 @@ struct Import<'a> {
     /// True if the records of the logs have times.
     times: bool,
     gap: Span,
+    /// True if a file had the columns of `--header`.
+    names: bool,
     notes: assemble::Facts,
 }
 
@@ -133,7 +156,7 @@ impl Import<'_> {
             };
             return Err(Invalid::new(place, format!("the file is {found}"), wanted));
         }
-        if let Some(header) = &settings.header {
+        if let Some(header) = settings.header.as_ref().filter(|_| structure != Structure::Json) {
             format.header = Some(header.split(',').map(|name| name.trim().to_owned()).collect());
         }
         if let ClassBy::Column(column) = &settings.class_by {
@@ -163,8 +186,7 @@ impl Import<'_> {
             self.gap = match self.settings.join {
                 _ if !times => Span::MAX,
                 Some(gap) => gap,
-                None if format.is_packets => JOIN_SAMPLES,
-                None => JOIN,
+                None => format.join.unwrap_or(JOIN),
             };
             self.intake = Some(Intake::new(self.gap.as_ps() / 1000));
         }
@@ -200,16 +222,31 @@ impl Import<'_> {
                     continue;
                 }
             };
-            let columns = format.mapping.columns.iter();
-            let mut row: Vec<Option<Cow<'_, str>>> = columns
-                .map(|column| column.names.iter().find_map(|name| text_at(&object, name)).map(Cow::Owned))
-                .collect();
-            row.extend(format.only.keys().map(|key| text_at(&object, key).map(Cow::Owned)));
             let first = format.mapping.columns.len();
             let only = (first..).zip(&format.only);
             let only: Vec<_> = only.map(|(at, (key, values))| (at, key.clone(), values.clone())).collect();
             let record = record_settings(self.settings, format, &format.mapping, class_by, &only);
-            intake.take(place, &record, &row)?;
+            let row = |value: &dyn Fn(&String) -> Option<String>| -> Vec<Option<Cow<'_, str>>> {
+                let columns = format.mapping.columns.iter().map(|column| column.names.iter().find_map(value));
+                columns.chain(format.only.keys().map(value)).map(|cell| cell.map(Cow::Owned)).collect()
+            };
+            if format.within.is_empty() {
+                intake.take(place, &record, &row(&|name| text_at(&object, name)))?;
+            }
+            let header = format.header.as_deref().unwrap_or_default();
+            for text in texts_within(&object, &format.within) {
+                let cells: Vec<&str> = text.split(',').map(str::trim).collect();
+                if cells.len() != header.len() {
+                    let wanted = format!("where the format {} has {}", format.name, header.len());
+                    intake.damage(place(), &format!("{} cells {wanted}", cells.len()))?;
+                    continue;
+                }
+                let value = |name: &String| match header.iter().position(|column| column == name) {
+                    Some(at) => Some(cells[at].to_owned()),
+                    None => text_at(&object, name),
+                };
+                intake.take(place, &record, &row(&value))?;
+            }
         }
         if known.is_none() {
             return Err(Invalid::new(name, "no objects", "an array of objects, or an object a line"));
@@ -239,6 +276,7 @@ impl Import<'_> {
             is_header = format.mapping.columns.iter().filter(|column| column.field != Field::Class).any(has);
             if !is_header {
                 header = known.iter().map(String::as_str).collect();
+                self.names = true;
             }
         }
         let mapping =
@@ -285,6 +323,7 @@ fn record_settings<'a>(
         sampling: settings.sampling.unwrap_or(1),
         is_scaled: format.is_scaled,
         is_packets: format.is_packets,
+        has_begins: format.has_begins,
     }
 }
 

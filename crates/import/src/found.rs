@@ -32,8 +32,8 @@ pub enum Traffic {
     Flows(Vec<Flow>),
     /// Requests with responses.
     Exchanges(Vec<Exchange>),
-    /// Mean rates, from metrics.
-    Rates(Vec<Rate>),
+    /// Mean rates of hosts, from metrics.
+    Rates(Vec<HostRates>),
 }
 
 /// Bytes from one host to another, without a reply.
@@ -81,15 +81,15 @@ pub enum Start {
     After(Span),
 }
 
-/// A mean rate from one host, or to one where its destinations are not known.
+/// The mean rates of a host in bits per second; peers are not known.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Rate {
-    /// The number of the host that sends; none where the file counts receivers.
-    pub source: Option<u32>,
-    /// The number of the host that receives; none where the file counts senders.
-    pub destination: Option<u32>,
-    /// Payload in bits per second.
-    pub bits_per_second: f64,
+pub struct HostRates {
+    /// The number of the host.
+    pub host: u32,
+    /// The rate that the host sends; none where the files do not have it.
+    pub sent: Option<f64>,
+    /// The rate that the host receives; none where the files do not have it.
+    pub received: Option<f64>,
 }
 
 /// A sentence for the user, on the page and on stderr.
@@ -110,4 +110,6 @@ pub enum Remark {
     Assumed,
     /// What the files have, and the scenario has not.
     Ignored,
+    /// A defect of the files, by which the scenario is far from the network's traffic.
+    Warning,
 }

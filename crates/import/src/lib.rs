@@ -19,5 +19,5 @@ pub mod metrics;
 pub mod out;
 pub mod topology;
 
-pub use found::{Class, Exchange, Flow, Found, Note, Rate, Remark, Start, Traffic};
+pub use found::{Class, Exchange, Flow, Found, HostRates, Note, Remark, Start, Traffic};
 pub use invalid::Invalid;

@@ -16,7 +16,7 @@ use plimsoll_text::{count, counted, shortened};
 use plimsoll_units::Span;
 use serde::Deserialize;
 
-use crate::found::{Class, Found, Note, Rate, Remark, Traffic};
+use crate::found::{Class, Found, HostRates, Note, Remark, Traffic};
 use crate::invalid::Invalid;
 use series::{Form, milliseconds, rates};
 
@@ -198,44 +198,40 @@ impl Sums {
             );
             note(Remark::Ignored, text);
         }
-        let has = |direction| self.rates.keys().any(|(_, other, _)| *other == direction);
-        let taken = if has(Direction::Transmit) { Direction::Transmit } else { Direction::Receive };
-        if has(Direction::Transmit) && has(Direction::Receive) {
-            note(
-                Remark::Ignored,
-                "what hosts receive, since what they transmit is there: the network carries it once"
-                    .to_owned(),
-            );
-        }
         let Some((first, last)) = self.times else {
             return Err(Invalid::new(place, "no series with values", "the metrics of network interfaces"));
         };
+        if first == last {
+            let problem = "all values are of one time, so there is no length of time for a run";
+            return Err(Invalid::new(place, problem, "two times or more"));
+        }
         let mut found = Found { duration: Span::from_ms(last - first), ..Found::default() };
-        let mut classes: BTreeMap<&str, Vec<Rate>> = BTreeMap::new();
+        let mut by_host: BTreeMap<(&str, &str), [Option<f64>; 2]> = BTreeMap::new();
         for ((class, direction, host), steps) in &self.rates {
             let mean = steps.values().sum::<f64>() / steps.len().max(1) as f64;
-            if *direction != taken || mean <= 0.0 {
+            by_host.entry((class, host)).or_default()[*direction as usize] = Some(mean);
+        }
+        let mut classes: BTreeMap<&str, Vec<HostRates>> = BTreeMap::new();
+        for ((class, name), [sent, received]) in by_host {
+            if [sent, received].into_iter().flatten().all(|rate| rate <= 0.0) {
                 continue;
             }
-            let known = found.hosts.iter().position(|name| name == host);
-            let number = known.unwrap_or_else(|| {
-                found.hosts.push(host.clone());
+            let known = found.hosts.iter().position(|host| host == name);
+            let host = known.unwrap_or_else(|| {
+                found.hosts.push(name.to_owned());
                 found.hosts.len() - 1
             });
-            let host = Some(number as u32);
-            let (source, destination) =
-                if taken == Direction::Transmit { (host, None) } else { (None, host) };
-            classes.entry(class).or_default().push(Rate { source, destination, bits_per_second: mean });
+            classes.entry(class).or_default().push(HostRates { host: host as u32, sent, received });
         }
         if classes.is_empty() {
             return Err(Invalid::new(place, "no host has traffic", "rates above 0"));
         }
         for (class, rates) in classes {
-            note(Remark::Found, self.varied(class, taken));
+            let is_sent = rates.iter().any(|of| of.sent.is_some());
+            let direction = if is_sent { Direction::Transmit } else { Direction::Receive };
+            note(Remark::Found, self.varied(class, direction));
             found.classes.push(Class { name: class_name(class), traffic: Traffic::Rates(rates) });
         }
-        let what = if taken == Direction::Transmit { "destinations" } else { "sources" };
-        note(Remark::Assumed, format!("metrics of hosts do not say the {what} of their traffic"));
         let unit = if settings.bits { "bits" } else { "bytes" };
         note(
             Remark::Assumed,

@@ -8,6 +8,7 @@
 
 mod fit;
 mod folder;
+mod gravity;
 mod model;
 mod network;
 mod page;
@@ -48,12 +49,15 @@ pub fn files(found: &Found, writing: &Writing<'_>) -> Result<Written, WriteError
     if network.hosts.len() < found.hosts.len() {
         return Err(WriteError::Network { hosts: network.hosts.len(), found: found.hosts.len() });
     }
+    if writing.form == Form::Model && found.duration.is_zero() {
+        return Err(WriteError::Instant);
+    }
     let workloads = match writing.form {
         Form::Replay => replay::workloads(found, &network.hosts)?,
         Form::Model => model::workloads(found, &network.hosts)?,
     };
     let mut notes = found.notes.clone();
-    notes.extend(network.notes.iter().chain(&workloads.notes).cloned());
+    notes.extend(network.notes.iter().chain(&workloads.notes).cloned().chain(network::overload(found)));
     let scenario = scenario(found, writing, &workloads);
     let findings = page::findings(found, &workloads, &notes);
     let page = page::page(found, &workloads, &notes, &findings, writing, &scenario);

@@ -18,7 +18,7 @@ use crate::output::Done;
 /// other side has everything; bytes that both sides send at once are flows. Requests keep their times, or, where the
 /// capture shows that clients wait for responses, their think times. Addresses become h0, h1, ... in their order.
 ///
-/// A run directory of `plimsoll run --pcap` or `plimsoll emulate --capture` stands for its only capture.
+/// A run directory of `plimsoll run --pcap` or `plimsoll emulate --capture` stands for the captures of its only point.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Packet captures; `-` reads stdin.
@@ -108,10 +108,9 @@ pub fn run(args: &Args) -> Done {
     let mut inputs = Vec::new();
     let mut names = Vec::new();
     for path in &args.captures {
-        let (name, input) = bursts::open(path)?;
         let short = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        names.push(if name == "stdin" { name.clone() } else { short });
-        inputs.push(CaptureInput { name, input });
+        names.push(if short == "-" { "stdin".to_owned() } else { short });
+        inputs.extend(bursts::open(path)?.into_iter().map(|(name, input)| CaptureInput { name, input }));
     }
     let found = capture::read(inputs, &args.options())?;
     args.shared.write(found.found, &found.compared, &names.join(", "), &args.command())

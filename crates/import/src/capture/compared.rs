@@ -60,6 +60,9 @@ pub(super) struct Tally {
     to_client: Histogram<u64>,
     pub(super) unanswered: u64,
     pub(super) overlaps: u64,
+    /// TCP connections with payload, and those of them with packets of one direction alone.
+    pub(super) with_data: u64,
+    pub(super) one_way: u64,
     /// Payload bytes of all messages.
     pub(super) bytes: u64,
 }
@@ -80,6 +83,8 @@ impl Default for Tally {
             to_client: histogram(),
             unanswered: 0,
             overlaps: 0,
+            with_data: 0,
+            one_way: 0,
             bytes: 0,
         }
     }
@@ -144,6 +149,8 @@ impl Tally {
         }
         self.unanswered += other.unanswered;
         self.overlaps += other.overlaps;
+        self.with_data += other.with_data;
+        self.one_way += other.one_way;
         self.bytes += other.bytes;
     }
 

@@ -24,6 +24,9 @@ pub(super) struct Conversation {
     /// When the SYN of the client was seen, until it is acknowledged.
     opened: Option<Time>,
     finished: [bool; 2],
+    /// The sides that have sent a packet, and whether any had payload.
+    heard: [bool; 2],
+    has_payload: bool,
     /// The number of the connection, once it has had an exchange.
     connection: Option<u32>,
     /// When the response before arrived, if nothing came after it.
@@ -90,6 +93,8 @@ impl Conversation {
             last: Time::ZERO,
             opened: None,
             finished: [false; 2],
+            heard: [false; 2],
+            has_payload: false,
             connection: None,
             before: None,
         }
@@ -133,6 +138,7 @@ impl Conversation {
         if payload == Payload::Copy {
             return;
         }
+        self.count_directions(side, matches!(payload, Payload::New(_)), collected);
         if segment.syn && segment.ack.is_none() {
             self.opened = Some(time);
         } else if side == CLIENT && segment.ack.is_some() {
@@ -166,6 +172,19 @@ impl Conversation {
                 self.end(collected);
             }
         }
+    }
+
+    /// Counts the connection among those with payload, and, as long as only one side is heard, among those of one
+    /// direction.
+    fn count_directions(&mut self, side: usize, is_payload: bool, collected: &mut Collected) {
+        let one_way = |of: &Conversation| of.has_payload && of.heard != [true; 2];
+        let (had_payload, was_one_way) = (self.has_payload, one_way(self));
+        self.heard[side] = true;
+        self.has_payload |= is_payload;
+        let tally = collected.tally(self.number);
+        tally.with_data += u64::from(self.has_payload && !had_payload);
+        tally.one_way += u64::from(one_way(self));
+        tally.one_way -= u64::from(was_one_way);
     }
 
     pub(super) fn on_datagram(

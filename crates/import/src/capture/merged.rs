@@ -14,6 +14,8 @@ pub(super) struct Merged<R> {
     captures: Vec<OpenCapture<R>>,
     decapsulate: bool,
     packets: u64,
+    /// Packets that are cut within their headers.
+    cut: u64,
 }
 
 struct OpenCapture<R> {
@@ -50,7 +52,7 @@ impl<R: Read> Merged<R> {
                 capture.later = u64::try_from(later).unwrap_or(0);
             }
         }
-        Ok(Merged { captures, decapsulate, packets: 0 })
+        Ok(Merged { captures, decapsulate, packets: 0, cut: 0 })
     }
 
     /// Returns whether Plimsoll's simulator or emulator has written a capture.
@@ -63,6 +65,17 @@ impl<R: Read> Merged<R> {
         self.packets
     }
 
+    /// Returns how many packets are cut within their headers, and what to do; empty if none is.
+    pub(super) fn cut_text(&self) -> String {
+        if self.cut == 0 {
+            return String::new();
+        }
+        format!(
+            "{} cut before the end of the TCP or UDP header: capture 96 bytes of each (tcpdump -s 96)",
+            counted(self.cut, "packet")
+        )
+    }
+
     /// Returns the next frame of all captures.
     pub(super) fn next(&mut self) -> Option<Frame> {
         let ready = self.captures.iter_mut().filter(|capture| capture.next.is_some());
@@ -71,6 +84,7 @@ impl<R: Read> Merged<R> {
         let frame = capture.next.take()?;
         capture.advance(self.decapsulate);
         self.packets += 1;
+        self.cut += u64::from(frame.is_cut);
         Some(Frame { time, ..frame })
     }
 
@@ -79,6 +93,9 @@ impl<R: Read> Merged<R> {
         let mut notes = Vec::new();
         let mut note = |remark, text| notes.push(Note { remark, text });
         note(Remark::Found, counted(self.packets, "packet"));
+        if self.cut > 0 {
+            note(Remark::Warning, format!("{}; they are ignored", self.cut_text()));
+        }
         for OpenCapture { name, reader, ended, .. } in &self.captures {
             let Skipped { unsupported, untimed, jumps, .. } = reader.skipped();
             let found = [

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use plimsoll_text::{count, counted};
-use plimsoll_units::Time;
+use plimsoll_units::{Span, Time};
 
 use super::collected::{Collected, SeenExchange, SeenFlow};
 use super::compared::{Compared, Tally};
@@ -32,7 +32,10 @@ pub(super) fn summarise(
         )));
     }
     if collected.left_out > 0 {
-        notes.push(ignored(format!("{} without TCP or UDP", counted(collected.left_out, "packet"))));
+        notes.push(ignored(format!(
+            "{} without TCP or UDP, or from a host to itself",
+            counted(collected.left_out, "packet")
+        )));
     }
     let names = largest_classes(&mut collected);
     let Collected { exchanges, flows, tallies, turnarounds, .. } = collected;
@@ -51,7 +54,7 @@ pub(super) fn summarise(
         if of_class.is_empty() && own_flows.is_empty() {
             continue;
         }
-        notes.extend(about(name, tally, of_class.len()));
+        notes.extend(about(name, tally, of_class.len(), options.idle));
         let waits = match options.starts {
             StartBy::Time => false,
             StartBy::Response => true,
@@ -132,9 +135,20 @@ fn largest_classes(collected: &mut Collected) -> Vec<String> {
 }
 
 /// Returns what has to be known about one class.
-fn about(name: &str, tally: &Tally, exchanges: usize) -> Vec<Note> {
+fn about(name: &str, tally: &Tally, exchanges: usize, idle: Span) -> Vec<Note> {
     let mut notes = Vec::new();
     let compared = tally.compared(String::new(), std::iter::empty());
+    if 2 * tally.one_way > tally.with_data {
+        let text = format!(
+            "{name}: {} of {} with payload have packets of one direction alone, not even acknowledgements: the \
+             capture lacks the other direction, as that of one queue or of a mirror port for one direction does. No \
+             request has its response, so all bytes are flows, which end at pauses ({idle}, --idle), and there are \
+             neither latencies nor think times; capture both directions, or give both captures",
+            count(tally.one_way),
+            counted(tally.with_data, "TCP connection")
+        );
+        notes.push(Note { remark: Remark::Warning, text });
+    }
     if compared.tls_packets > 0 {
         notes.push(found(format!(
             "{name}: TLS, so sizes are those of records, with their heads, and handshakes are requests as well"

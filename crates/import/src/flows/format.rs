@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_text::shortened;
 use plimsoll_text::spelling::did_you_mean;
+use plimsoll_units::Span;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -21,6 +22,8 @@ const FORMATS: &[(&str, &str)] = &[
     ("sflow", include_str!("../../formats/sflow.toml")),
     ("aws-vpc", include_str!("../../formats/aws-vpc.toml")),
     ("gcp-vpc", include_str!("../../formats/gcp-vpc.toml")),
+    ("azure-nsg", include_str!("../../formats/azure-nsg.toml")),
+    ("azure-vnet", include_str!("../../formats/azure-vnet.toml")),
 ];
 
 /// The structure of a log's records.
@@ -46,9 +49,12 @@ struct InFile {
     /// The first characters of a record by which a file without a header is recognised.
     #[serde(default)]
     starts: Vec<String>,
-    /// The columns of a file without a header.
+    /// The columns of a file without a header, or of the records of `within`.
     #[serde(default)]
     header: Vec<String>,
+    /// The arrays on the way from an object to its records, each of which is a text of cells, separated by commas.
+    #[serde(default)]
+    within: Vec<String>,
     /// The line after which no records follow.
     end: Option<String>,
     /// Bytes and packets are already multiplied by the sampling rate.
@@ -57,6 +63,11 @@ struct InFile {
     /// Each record is one sampled packet.
     #[serde(default)]
     packets: bool,
+    /// The records of a flow follow each other; one without bytes is of its begin.
+    #[serde(default)]
+    states: bool,
+    /// The longest time between two records of one flow.
+    join: Option<Span>,
     columns: BTreeMap<String, String>,
     /// The values of columns that a record of traffic has, where the column is there.
     #[serde(default)]
@@ -70,11 +81,16 @@ pub(crate) struct Format {
     pub(crate) structure: Structure,
     pub(crate) separator: char,
     pub(crate) mapping: Mapping,
-    /// The columns of a file without a header.
+    /// The columns of a file without a header, or of the records within an object.
     pub(crate) header: Option<Vec<String>>,
+    /// The arrays on the way from an object to its records; none where each object is a record.
+    pub(crate) within: Vec<String>,
     pub(crate) end: Option<String>,
     pub(crate) is_scaled: bool,
     pub(crate) is_packets: bool,
+    pub(crate) has_begins: bool,
+    /// The longest time between two records of one flow.
+    pub(crate) join: Option<Span>,
     pub(crate) only: BTreeMap<String, Vec<String>>,
     /// Columns that a file may lack are left out.
     pub(crate) may_lack_columns: bool,
@@ -105,9 +121,12 @@ impl Format {
             separator,
             mapping,
             header: None,
+            within: Vec::new(),
             end: None,
             is_scaled: false,
             is_packets: false,
+            has_begins: false,
+            join: None,
             only: BTreeMap::new(),
             may_lack_columns: false,
         }
@@ -151,9 +170,12 @@ impl Format {
             separator: ',',
             mapping: mapping.expect("a test reads every file of formats/"),
             header: (!file.header.is_empty()).then_some(file.header),
+            within: file.within,
             end: file.end,
             is_scaled: file.scaled,
             is_packets: file.packets,
+            has_begins: file.states,
+            join: file.join,
             only: file.only,
             may_lack_columns: true,
         }

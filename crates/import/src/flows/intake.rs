@@ -55,6 +55,8 @@ pub(crate) struct RecordSettings<'a> {
     pub(crate) is_scaled: bool,
     /// Each record is one packet.
     pub(crate) is_packets: bool,
+    /// A record without bytes is of a flow's begin.
+    pub(crate) has_begins: bool,
 }
 
 /// A row of a log: the values of the mapping's columns, then those of the settings' `only`.
@@ -204,8 +206,9 @@ impl Intake {
         };
         let times = if settings.is_scaled && settings.sampling == 1 { 1 } else { sampled };
         self.sampling_max = self.sampling_max.max(times);
-        let bytes = values.number(Field::Bytes)?.ok_or("no value for bytes")?;
-        let packets = if settings.is_packets { Some(1) } else { values.number(Field::Packets)? };
+        let none_yet = settings.has_begins.then_some(0);
+        let bytes = values.number(Field::Bytes)?.or(none_yet).ok_or("no value for bytes")?;
+        let packets = if settings.is_packets { Some(1) } else { values.number(Field::Packets)?.or(none_yet) };
         self.without_packets += u64::from(packets.is_none());
         let replies = (values.number(Field::ReplyBytes)?.unwrap_or(0), values.number(Field::ReplyPackets)?);
         let exporter = values.text(Field::Exporter).unwrap_or("");
@@ -236,7 +239,8 @@ impl Intake {
             destination_port: key.source_port,
             ..key
         };
-        let reply = (replies.0 > 0).then(|| observation(back, replies.0, replies.1.unwrap_or(0)));
+        let reply = (replies.0 > 0 || settings.has_begins)
+            .then(|| observation(back, replies.0, replies.1.unwrap_or(0)));
         Ok(Some([Some(observation(key, bytes, packets.unwrap_or(0))), reply]))
     }
 }
@@ -244,9 +248,11 @@ impl Intake {
 pub(crate) const TCP: u8 = 6;
 pub(crate) const UDP: u8 = 17;
 
-/// Returns the number of a protocol by its number or name; the name if it is not TCP's or UDP's.
+/// Returns the number of a protocol by its number, name or initial; the name if it is not TCP's or UDP's.
 fn protocol_number(text: &str) -> Result<u8, &str> {
     match text {
+        "T" => Ok(TCP),
+        "U" => Ok(UDP),
         _ if text.eq_ignore_ascii_case("tcp") => Ok(TCP),
         _ if text.eq_ignore_ascii_case("udp") => Ok(UDP),
         _ => text.parse().map_err(|_| text),
@@ -272,9 +278,14 @@ impl<'a> Values<'a> {
         let unit = self.mapping.columns.iter().find(|column| column.field == field).map(|column| column.unit);
         let hexadecimal = text.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
         let number = hexadecimal.or_else(|| unit.and_then(|unit| unit.parse(text)));
-        number
-            .map(Some)
-            .ok_or_else(|| format!("invalid value \"{}\" for {}", shortened(text, 40), field.name()))
+        number.map(Some).ok_or_else(|| {
+            let problem = format!("invalid value \"{}\" for {}", shortened(text, 40), field.name());
+            let is_time = matches!(field, Field::Start | Field::End | Field::Duration);
+            if is_time && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+                return format!("{problem}: too large for its unit, of {}", field.unit_names());
+            }
+            problem
+        })
     }
 
     /// Returns the first and the last time of a record in nanoseconds; its number if the log has no times.
@@ -288,9 +299,22 @@ impl<'a> Values<'a> {
             (None, Some(duration)) => start.saturating_add(duration),
             (None, None) => start,
         };
+        if let Some(factor) = other_unit(start, end) {
+            return Err(format!(
+                "start and end differ by a factor of {factor}, as if one of them had another unit"
+            ));
+        }
         if end < start {
             return Err("its end is before its start".to_owned());
         }
         Ok((start, end))
     }
+}
+
+/// Returns the ratio of two times if it is that of two units, to a part in a thousand. Times of the first twelve days
+/// after 1970 are relative ones, which may have any ratio.
+fn other_unit(start: u64, end: u64) -> Option<u64> {
+    let (low, high) = (start.min(end), start.max(end));
+    let is_ratio = |factor: &u64| low.saturating_mul(*factor).abs_diff(high) <= high / 1000;
+    [1_000, 1_000_000, 1_000_000_000].into_iter().find(is_ratio).filter(|_| high >= 1_000_000_000_000_000)
 }

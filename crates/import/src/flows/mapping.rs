@@ -7,6 +7,7 @@
 //! A field has one column, or several of which the first with a value is taken: `source=src4_addr|src6_addr`. In JSON
 //! a column is a path of keys: `connection.src_ip`.
 
+use plimsoll_text::shortened;
 use plimsoll_text::spelling::did_you_mean;
 
 use super::quantity::Unit;
@@ -61,17 +62,21 @@ impl Field {
         NAMES.iter().find(|(_, field)| *field == self).map_or("", |(name, _)| name)
     }
 
-    /// Returns the unit of values without one, and the parser of other units' names.
-    fn units(self) -> (Unit, fn(&str) -> Option<Unit>) {
+    /// Returns the unit of values without one, and the units that a mapping may name; none for a field without units.
+    fn units(self) -> (Unit, Vec<(&'static str, Unit)>) {
         match self {
-            Field::Start | Field::End => (Unit::Instant, |name| match name {
-                "date" => Some(Unit::Instant),
-                name => Unit::of_time(name),
-            }),
-            Field::Duration => (Unit::Scaled(1_000_000_000, 1), Unit::of_time),
-            Field::Bytes | Field::ReplyBytes => (Unit::Scaled(1, 1), Unit::of_size),
-            _ => (Unit::Scaled(1, 1), |_| None),
+            Field::Start | Field::End => {
+                (Unit::Instant, Unit::times().chain([("date", Unit::Instant)]).collect())
+            }
+            Field::Duration => (Unit::Scaled(1_000_000_000, 1), Unit::times().collect()),
+            Field::Bytes | Field::ReplyBytes => (Unit::Scaled(1, 1), Unit::sizes().collect()),
+            _ => (Unit::Scaled(1, 1), Vec::new()),
         }
+    }
+
+    /// Returns the names of the units that a mapping may name for this field.
+    pub(crate) fn unit_names(self) -> String {
+        self.units().1.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -100,10 +105,21 @@ impl Column {
                 format!("one of {}", names.collect::<Vec<_>>().join(", ")),
             ));
         };
-        let (unit, parse) = field.units();
-        let (columns, unit) = match columns.rsplit_once(':') {
-            Some((before, name)) if parse(name).is_some() => (before, parse(name).unwrap_or(unit)),
-            _ => (columns, unit),
+        let (unit, units) = field.units();
+        let (columns, unit) = match columns.rsplit_once(':').filter(|_| !units.is_empty()) {
+            Some((before, name)) => {
+                let Some((_, unit)) = units.iter().find(|(known, _)| *known == name) else {
+                    let mut problem = format!("unknown unit \"{}\" of {}", shortened(name, 40), field.name());
+                    if let Some(meant) = did_you_mean(name, units.iter().map(|(name, _)| *name)) {
+                        problem.push_str(&format!(" ({meant})"));
+                    }
+                    let allowed =
+                        format!("one of {}, also after a column whose name has a `:`", field.unit_names());
+                    return Err(Invalid::new(place, problem, allowed));
+                };
+                (before, *unit)
+            }
+            None => (columns, unit),
         };
         let names: Vec<String> = columns.split('|').map(|name| name.trim().to_owned()).collect();
         if names.iter().any(String::is_empty) {
@@ -242,6 +258,11 @@ mod tests {
             ("source=a,source=b", "--map: the field source is given twice"),
             ("source=a,destination=b,bytes=c,source_port=d", "--map: a column for the port of one end"),
             ("source=", "--map: the field source has a column without a name"),
+            (
+                "start=t:msec",
+                "--map: unknown unit \"msec\" of start (did you mean `ms`?): expected one of s, ms, us, ns, date, also",
+            ),
+            ("bytes=n:kb", "--map: unknown unit \"kb\" of bytes"),
         ] {
             let error = Mapping::parse(text).unwrap_err().to_string();
             assert!(error.starts_with(message), "{error}");

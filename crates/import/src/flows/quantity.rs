@@ -26,14 +26,14 @@ const SIZES: &[(&str, u64, u64)] = &[
 ];
 
 impl Unit {
-    /// Finds a unit of time by its name.
-    pub(crate) fn of_time(name: &str) -> Option<Unit> {
-        find(TIMES, name)
+    /// Returns the units of time by their names.
+    pub(crate) fn times() -> impl Iterator<Item = (&'static str, Unit)> {
+        TIMES.iter().map(|(name, times, by)| (*name, Unit::Scaled(*times, *by)))
     }
 
-    /// Finds a unit of size by its name.
-    pub(crate) fn of_size(name: &str) -> Option<Unit> {
-        find(SIZES, name)
+    /// Returns the units of size by their names.
+    pub(crate) fn sizes() -> impl Iterator<Item = (&'static str, Unit)> {
+        SIZES.iter().map(|(name, times, by)| (*name, Unit::Scaled(*times, *by)))
     }
 
     /// Returns the value of a cell in the basic unit, rounded down; `None` if it is no number or date.
@@ -43,11 +43,6 @@ impl Unit {
             Unit::Instant => decimal(text, 1_000_000_000, 1).or_else(|| date(text)),
         }
     }
-}
-
-fn find(units: &[(&str, u64, u64)], name: &str) -> Option<Unit> {
-    let (_, times, by) = units.iter().find(|(known, ..)| *known == name)?;
-    Some(Unit::Scaled(*times, *by))
 }
 
 /// Returns a decimal number without a sign, multiplied by `times / by` and rounded down.
@@ -124,6 +119,7 @@ mod tests {
     #[test]
     fn times_and_sizes_have_their_units() {
         let second = 1_000_000_000;
+        let named = |name| Unit::times().chain(Unit::sizes()).find(|(known, _)| *known == name).unwrap().1;
         let cases: [(Unit, &str, Option<u64>); 17] = [
             (Unit::Instant, "1706702400", Some(1_706_702_400 * second)),
             (Unit::Instant, "1706702400.25", Some(1_706_702_400 * second + second / 4)),
@@ -135,13 +131,13 @@ mod tests {
             (Unit::Instant, "2024-13-01 00:00:00", None),
             (Unit::Instant, "yesterday", None),
             (Unit::Instant, "-1", None),
-            (Unit::of_time("ms").unwrap(), "1706702400123", Some(1_706_702_400_123_000_000)),
-            (Unit::of_size("B").unwrap(), "1500", Some(1500)),
-            (Unit::of_size("KiB").unwrap(), "1.5", Some(1536)),
-            (Unit::of_size("bit").unwrap(), "12000", Some(1500)),
-            (Unit::of_size("B").unwrap(), "12 M", None),
-            (Unit::of_size("B").unwrap(), "", None),
-            (Unit::of_size("GB").unwrap(), "99999999999999999999", None),
+            (named("ms"), "1706702400123", Some(1_706_702_400_123_000_000)),
+            (named("B"), "1500", Some(1500)),
+            (named("KiB"), "1.5", Some(1536)),
+            (named("bit"), "12000", Some(1500)),
+            (named("B"), "12 M", None),
+            (named("B"), "", None),
+            (named("GB"), "99999999999999999999", None),
         ];
         for (unit, text, expected) in cases {
             assert_eq!(unit.parse(text), expected, "{text}");

@@ -3,9 +3,9 @@
 //! | found | kind | fitted |
 //! |---|---|---|
 //! | requests that wait for responses | `closed-loop`, one a client | sizes, service, think times, connections |
-//! | other requests | `rpc`, one a client | responses, service, a Poisson process; requests have their mean size |
+//! | other requests | `rpc`, one a client | sizes, service, a Poisson process |
 //! | flows | `transfer`, one a receiver | sizes, a Poisson process |
-//! | rates | `transfer`, or `all-to-all` without receivers | the mean rate alone |
+//! | rates of hosts | `all-to-all` by weights of hosts | the mean rate of each host |
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -13,8 +13,9 @@ use std::fmt::Write as _;
 use plimsoll_units::Span;
 
 use super::fit::{Fit, Table};
+use super::gravity::Gravity;
 use super::parts::{NamedText, OWN_CONNECTIONS, WorkloadText, Workloads, WriteError, assumed};
-use crate::found::{Class, Exchange, Flow, Found, Rate, Start, Traffic};
+use crate::found::{Class, Exchange, Flow, Found, HostRates, Start, Traffic};
 
 /// The most workloads that one class becomes.
 const PARTS_MAX: usize = 64;
@@ -27,7 +28,7 @@ pub(super) fn workloads(found: &Found, hosts: &[String]) -> Result<Workloads, Wr
         match &class.traffic {
             Traffic::Exchanges(exchanges) => modelled.exchanges(exchanges)?,
             Traffic::Flows(flows) => modelled.flows(flows)?,
-            Traffic::Rates(all) => rates(class, all, hosts, &mut workloads)?,
+            Traffic::Rates(all) => rates(class, all, hosts, &mut workloads),
         }
     }
     Ok(workloads)
@@ -51,23 +52,20 @@ impl Modelled<'_> {
     fn exchanges(&mut self, exchanges: &[Exchange]) -> Result<(), WriteError> {
         let waits = exchanges.iter().any(|exchange| matches!(exchange.start, Start::After(_)));
         let mut fit = Fit::new(&self.class.name);
-        let request =
-            self.sizes("request", exchanges.iter().map(|exchange| exchange.request), &mut fit, !waits);
-        let response =
-            self.sizes("response", exchanges.iter().map(|exchange| exchange.response), &mut fit, false);
+        let request = self.sizes("request", exchanges.iter().map(|exchange| exchange.request), &mut fit);
+        let response = self.sizes("response", exchanges.iter().map(|exchange| exchange.response), &mut fit);
         let service = self.times("service", exchanges.iter().map(|exchange| exchange.service), &mut fit);
         let clients = parts(exchanges, |exchange| exchange.client);
         self.check_parts(clients.len())?;
-        let service_key = key("service", &service);
-        let response_key = key("response", &response);
-        let mut files = vec![response.file.clone(), service.file.clone()];
+        let keys = key("request", &request) + &key("response", &response) + &key("service", &service);
+        let mut files = vec![request.file, response.file, service.file];
         if waits {
             let thinks = exchanges.iter().filter_map(|exchange| match exchange.start {
                 Start::After(think) => Some(think),
                 Start::At(_) => None,
             });
             let think = self.times("think", thinks, &mut fit);
-            files.extend([request.file.clone(), think.file.clone()]);
+            files.push(think.file.clone());
             for (client, of_client) in &clients {
                 let mut table = "kind = \"closed-loop\"\n".to_owned();
                 let _ = writeln!(table, "clients = [\"{}\"]", self.hosts[*client as usize]);
@@ -78,7 +76,7 @@ impl Modelled<'_> {
                 );
                 let outstanding = connections_at_once(of_client, self.duration);
                 let _ = writeln!(table, "outstanding = {outstanding}\npick = \"random\"\nthreads = 1000000");
-                table += &(key("request", &request) + &response_key + &service_key + &key("think", &think));
+                table += &(keys.clone() + &key("think", &think));
                 self.push(*client, table, std::mem::take(&mut files));
             }
         } else {
@@ -94,13 +92,8 @@ impl Modelled<'_> {
                     self.names(of_client.iter().map(|exchange| exchange.server))
                 );
                 let load = of_client.len() as f64 * response.table.mean() * 8.0 / seconds;
-                let mean = request.table.mean().round().max(1.0);
-                let _ = writeln!(
-                    table,
-                    "pick = \"random\"\nload = \"{}bps\"\nrequest = \"{mean}B\"",
-                    load.ceil()
-                );
-                table += &(response_key.clone() + &service_key);
+                let _ = writeln!(table, "pick = \"random\"\nload = \"{}bps\"", load.ceil());
+                table += &keys;
                 self.push(*client, table, std::mem::take(&mut files));
             }
         }
@@ -111,7 +104,7 @@ impl Modelled<'_> {
 
     fn flows(&mut self, flows: &[Flow]) -> Result<(), WriteError> {
         let mut fit = Fit::new(&self.class.name);
-        let size = self.sizes("size", flows.iter().map(|flow| flow.bytes), &mut fit, false);
+        let size = self.sizes("size", flows.iter().map(|flow| flow.bytes), &mut fit);
         let starts: Vec<Span> = flows.iter().map(|flow| flow.start).collect();
         fit.arrivals(&starts, self.duration);
         let receivers = parts(flows, |flow| flow.destination);
@@ -130,18 +123,11 @@ impl Modelled<'_> {
         Ok(())
     }
 
-    /// Fits sizes; a workload that has their mean alone is judged by that.
-    fn sizes(
-        &self,
-        name: &'static str,
-        sizes: impl Iterator<Item = u64>,
-        fit: &mut Fit,
-        is_mean: bool,
-    ) -> Kept {
+    /// Fits sizes.
+    fn sizes(&self, name: &'static str, sizes: impl Iterator<Item = u64>, fit: &mut Fit) -> Kept {
         let sorted = sorted(sizes.map(|bytes| bytes as f64));
         let table = Table::of(&sorted);
-        let mean = table.mean();
-        fit.distribution(name, &sorted, |share| if is_mean { mean } else { table.quantile(share) });
+        fit.distribution(name, &sorted, |share| table.quantile(share));
         self.keep(name, "bytes", table)
     }
 
@@ -183,56 +169,23 @@ impl Modelled<'_> {
     }
 }
 
-/// Writes mean rates as transfers of a size that is assumed.
-pub(super) fn rates(
-    class: &Class,
-    all: &[Rate],
-    hosts: &[String],
-    workloads: &mut Workloads,
-) -> Result<(), WriteError> {
+/// Writes mean rates of hosts as flows of a size that is assumed, between pairs of hosts by a gravity model.
+pub(super) fn rates(class: &Class, all: &[HostRates], hosts: &[String], workloads: &mut Workloads) {
     workloads.has_duration = true;
-    let mut receivers: BTreeMap<u32, (f64, BTreeSet<u32>)> = BTreeMap::new();
-    let mut senders = Vec::new();
-    for rate in all {
-        match (rate.source, rate.destination) {
-            (source, Some(destination)) => {
-                let (sum, sources) = receivers.entry(destination).or_default();
-                *sum += rate.bits_per_second;
-                sources.extend(source);
-            }
-            (Some(_), None) => senders.push(rate.bits_per_second),
-            (None, None) => {}
-        }
-    }
-    if receivers.len() > PARTS_MAX {
-        let (class, parts) = (class.name.clone(), receivers.len());
-        return Err(WriteError::Workloads { class, parts, most: PARTS_MAX });
-    }
-    let size = format!("size = \"{RATE_SIZE}\"\n");
-    for (receiver, (load, sources)) in receivers {
-        let others = || (0..hosts.len() as u32).filter(|&host| host != receiver).collect();
-        let sources: BTreeSet<u32> = if sources.is_empty() { others() } else { sources };
-        let servers = names(hosts, sources.into_iter());
-        let table = transfer(&hosts[receiver as usize], &servers, load) + &size + OWN_CONNECTIONS;
-        let name = format!("{}-h{receiver}", class.name);
-        workloads.all.push(WorkloadText { name, table, files: Vec::new() });
-    }
-    if !senders.is_empty() {
-        let load = senders.iter().sum::<f64>() / hosts.len() as f64;
-        let most = senders.iter().copied().fold(0.0, f64::max);
-        let table = format!("kind = \"all-to-all\"\nload = \"{}bps\"\n{size}{OWN_CONNECTIONS}", load.ceil());
-        workloads.all.push(WorkloadText { name: class.name.clone(), table, files: Vec::new() });
-        workloads.notes.push(assumed(format!(
-            "{}: all hosts send the mean rate to all others; the busiest of them sends {:.1} times the mean",
-            class.name,
-            most / load.max(f64::MIN_POSITIVE)
-        )));
-    }
-    workloads.notes.push(assumed(format!(
-        "{}: rates have no messages, so they are of {RATE_SIZE} each, at random times: the tail is not theirs",
-        class.name
-    )));
-    Ok(())
+    let gravity = Gravity::of(all, hosts.len());
+    let file = format!("{}-hosts.csv", class.name);
+    let load = gravity.total / hosts.len() as f64;
+    let table = format!(
+        "kind = \"all-to-all\"\nload = \"{}bps\"\nweights = \"{file}\"\nsize = \"{RATE_SIZE}\"\n{OWN_CONNECTIONS}",
+        load.ceil()
+    );
+    let files = vec![NamedText { name: file, text: gravity.text(hosts) }];
+    workloads.all.push(WorkloadText { name: class.name.clone(), table, files });
+    let mut note = |text: String| workloads.notes.push(assumed(format!("{}: {text}", class.name)));
+    note(gravity.sentence());
+    note(format!(
+        "rates have no messages, so they are of {RATE_SIZE} each, at random times: the tail is not theirs"
+    ));
 }
 
 /// The size of the messages of a rate.

@@ -6,7 +6,7 @@ use plimsoll_text::counted;
 use plimsoll_units::{Rate, Span};
 
 use super::parts::{NamedText, assumed};
-use crate::found::{Found, Note, Traffic};
+use crate::found::{Found, Note, Remark, Traffic};
 
 /// The network of a scenario.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -36,12 +36,14 @@ impl Network {
         let fits = |gbps: &&u64| busiest <= BUSY * 1e9 * **gbps as f64;
         let rate = Rate::from_gbps(*RATES.iter().find(fits).unwrap_or(&RATES[RATES.len() - 1]));
         let hosts = found.hosts.len();
-        let text = format!(
-            "a rack of {} with links of {rate} and {DELAY} (--topology names your own); on average the busiest host \
-             sends or receives {:.3} of its link",
-            counted(hosts as u64, "host"),
-            busiest / rate.as_bps() as f64
+        let mut text = format!(
+            "a rack of {} with links of {rate} and {DELAY} (--topology names your own)",
+            counted(hosts as u64, "host")
         );
+        if !found.duration.is_zero() {
+            let share = busiest / rate.as_bps() as f64;
+            let _ = write!(text, "; on average the busiest host sends or receives {share:.3} of its link");
+        }
         let notes = vec![assumed(text)];
         if keep_names {
             let files = vec![NamedText { name: GRAPH.to_owned(), text: graph(&found.hosts, rate) }];
@@ -55,6 +57,25 @@ impl Network {
         let hosts = (0..hosts.max(2)).map(|number| format!("h{number}")).collect();
         Network { table, files: Vec::new(), hosts, notes }
     }
+}
+
+/// Returns the warning that the load is above that of any link, which is a defect of the files or of their units.
+pub(super) fn overload(found: &Found) -> Option<Note> {
+    let fastest = Rate::from_gbps(RATES[RATES.len() - 1]);
+    let busiest = busiest_bps(found);
+    let text = if found.duration.is_zero() {
+        "all traffic is of one instant, so it has no load, and a replay sends all of it at once".to_owned()
+    } else if busiest > fastest.as_bps() as f64 {
+        format!(
+            "within the {} of the files the busiest host sends or receives {:.0} Gb/s on average, more than a link of \
+             {fastest} carries: check the units of times and sizes, and the time that the files cover",
+            found.duration,
+            busiest / 1e9
+        )
+    } else {
+        return None;
+    };
+    Some(Note { remark: Remark::Warning, text })
 }
 
 /// The name of the graph file.
@@ -92,10 +113,9 @@ fn busiest_bps(found: &Found) -> f64 {
                 add(exchange.client, exchange.server, exchange.request as f64 * 8.0);
                 add(exchange.server, exchange.client, exchange.response as f64 * 8.0);
             }),
-            Traffic::Rates(all) => all.iter().for_each(|rate| {
-                let ends = [rate.source, rate.destination].into_iter().enumerate();
-                for (side, host) in ends.filter_map(|(side, host)| Some((side, host?))) {
-                    rates[host as usize][side] += rate.bits_per_second;
+            Traffic::Rates(all) => all.iter().for_each(|of| {
+                for (sum, rate) in rates[of.host as usize].iter_mut().zip([of.sent, of.received]) {
+                    *sum += rate.unwrap_or(0.0);
                 }
             }),
         }

@@ -9,6 +9,7 @@ use plimsoll_stats::percentile;
 use plimsoll_text::counted;
 
 use super::fit::{Fit, POISSON_IN_BURSTS};
+use super::gravity;
 use super::parts::Workloads;
 use super::writing::{Form, Writing};
 use crate::capture::Compared;
@@ -49,15 +50,16 @@ pub(super) fn findings(found: &Found, workloads: &Workloads, notes: &[Note]) -> 
             fit.problems.join("; ")
         ));
     }
-    let line = |note: &Note| {
-        let word = match note.remark {
-            Remark::Found => "found",
-            Remark::Assumed => "assumed",
-            Remark::Ignored => "ignored",
-        };
-        format!("{word}: {}", note.text)
-    };
-    Findings { sentence, grids, closing: notes.iter().map(line).collect::<Vec<_>>().join("\n"), warnings }
+    let mut lines = Vec::new();
+    for Note { remark, text } in notes {
+        match remark {
+            Remark::Found => lines.push(format!("found: {text}")),
+            Remark::Assumed => lines.push(format!("assumed: {text}")),
+            Remark::Ignored => lines.push(format!("ignored: {text}")),
+            Remark::Warning => warnings.push(text.clone()),
+        }
+    }
+    Findings { sentence, grids, closing: lines.join("\n"), warnings }
 }
 
 /// Renders `import.html`.
@@ -123,8 +125,8 @@ pub(super) fn page(
 /// Returns the row of a class, over so many seconds.
 fn row(class: &Class, seconds: f64) -> Row {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
-    let load = |bytes: f64| rate(bytes * 8.0 / seconds.max(1e-9) / 1e6);
     let none = String::new;
+    let load = |bytes: f64| if seconds > 0.0 { rate(bytes * 8.0 / seconds / 1e6) } else { none() };
     let cells = match &class.traffic {
         Traffic::Exchanges(exchanges) => {
             let requests: Vec<f64> = exchanges.iter().map(|exchange| exchange.request as f64).collect();
@@ -158,7 +160,7 @@ fn row(class: &Class, seconds: f64) -> Row {
             ]
         }
         Traffic::Rates(rates) => {
-            let bits: f64 = rates.iter().map(|rate| rate.bits_per_second).sum();
+            let bits = gravity::total(rates);
             [none(), none(), none(), none(), rate(bits / 1e6), none(), none(), "mean rates".to_owned()]
         }
     };

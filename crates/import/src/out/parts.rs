@@ -16,6 +16,10 @@ pub struct NamedText {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages name the fields")]
 pub enum WriteError {
+    #[error(
+        "all traffic is of one instant: a model needs a rate; allowed: `--as replay`, or files of a longer time"
+    )]
+    Instant,
     #[error("{hosts} host with traffic: a scenario needs two or more")]
     Hosts { hosts: usize },
     #[error("the network has {hosts} hosts, and {found} were found: name a larger one by --topology")]

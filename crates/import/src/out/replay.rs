@@ -16,7 +16,7 @@ pub(super) fn workloads(found: &Found, hosts: &[String]) -> Result<Workloads, Wr
         match &class.traffic {
             Traffic::Exchanges(exchanges) => workloads.all.push(requests(class, exchanges, hosts)),
             Traffic::Flows(flows) => workloads.all.push(list(class, flows, hosts)),
-            Traffic::Rates(rates) => model::rates(class, rates, hosts, &mut workloads)?,
+            Traffic::Rates(rates) => model::rates(class, rates, hosts, &mut workloads),
         }
     }
     Ok(workloads)

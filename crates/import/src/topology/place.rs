@@ -6,7 +6,7 @@ use plimsoll_text::counted;
 
 use super::graph::Graph;
 use super::shape::{Shape, Topology};
-use crate::found::{Class, Found, Note, Remark, Traffic};
+use crate::found::{Class, Found, HostRates, Note, Remark, Traffic};
 use crate::invalid::Invalid;
 
 /// The network of a scenario, with the hosts of an import.
@@ -162,15 +162,7 @@ fn only(found: Found, matched: &[Option<usize>]) -> Found {
             Traffic::Rates(rates) => Traffic::Rates(
                 rates
                     .into_iter()
-                    .filter_map(|mut rate| {
-                        // An end that the file does not know stays unknown.
-                        for end in [&mut rate.source, &mut rate.destination] {
-                            if let Some(host) = *end {
-                                *end = Some(number(host)?);
-                            }
-                        }
-                        Some(rate)
-                    })
+                    .filter_map(|rates| Some(HostRates { host: number(rates.host)?, ..rates }))
                     .collect(),
             ),
         };

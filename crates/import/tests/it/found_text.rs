@@ -20,11 +20,12 @@ pub fn of(found: &Found) -> String {
                 }
             }
             Traffic::Rates(rates) => {
-                for rate in rates {
-                    let host =
-                        |host: Option<u32>| host.map_or_else(|| "*".to_owned(), |host| host.to_string());
-                    let (from, to) = (host(rate.source), host(rate.destination));
-                    let _ = writeln!(text, "{} {from}>{to} {:.0} bit/s", class.name, rate.bits_per_second);
+                for of in rates {
+                    let shown =
+                        |rate: Option<f64>| rate.map_or_else(|| "?".to_owned(), |rate| format!("{rate:.0}"));
+                    let (sent, received) = (shown(of.sent), shown(of.received));
+                    let _ =
+                        writeln!(text, "{} {} sends {sent} receives {received} bit/s", class.name, of.host);
                 }
             }
             Traffic::Exchanges(_) => panic!("an exchange of flow logs or metrics"),

@@ -140,6 +140,24 @@ fn one_direction_alone_is_a_flow_that_pauses_cut() {
     assert_eq!(flows(&tape.read_with(&options).found).len(), 1);
 }
 
+/// A capture that lacks the server's packets, and one that lacks the client's.
+#[test]
+fn a_capture_of_one_direction_is_a_warning() {
+    let warned = |tape: &Tape| notes(&tape.read().found, Remark::Warning, "of one direction alone");
+    for (ends, numbers) in [(TO, (100, 500)), (BACK, (500, 100))] {
+        let mut tape = Tape::new();
+        for number in 0..5 {
+            tape.tcp(number * 1_000, ends, ACK, (numbers.0 + number as u32 * 50, numbers.1), 50);
+        }
+        assert!(warned(&tape), "{:?}", tape.read().found.notes);
+        // An acknowledgement shows that the other direction is there.
+        let back = (ends.1, ends.0);
+        tape.tcp(9_000, back, ACK, (numbers.1, numbers.0 + 250), 0);
+        assert!(!warned(&tape));
+    }
+    assert!(!warned(&two_requests()));
+}
+
 #[test]
 fn resets_and_requests_without_a_response_are_counted() {
     let mut tape = two_requests();
