@@ -4,12 +4,12 @@ use plimsoll_units::Span;
 
 /// Everything that was found, in time from the first observation on.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct ImportFound {
     /// The names or addresses of the hosts as the files have them, by number; a scenario calls them `h0` to `hn`
     /// unless the user keeps their names.
     pub hosts: Vec<String>,
     /// The traffic, by the user's classes: a port, a DSCP or a column of the file.
-    pub classes: Vec<Class>,
+    pub classes: Vec<TrafficClass>,
     /// The time from the first observation to the last.
     pub duration: Span,
     /// What the user has to know before believing the scenario.
@@ -18,27 +18,27 @@ pub struct Found {
 
 /// The traffic of one class, which becomes one workload.
 #[derive(Clone, Debug)]
-pub struct Class {
+pub struct TrafficClass {
     /// The name, such as `port-11211`.
     pub name: String,
     /// The traffic, in order of its start.
-    pub traffic: Traffic,
+    pub traffic: ClassTraffic,
 }
 
 /// Traffic in one of the three forms in which files have it.
 #[derive(Clone, Debug)]
-pub enum Traffic {
+pub enum ClassTraffic {
     /// Bytes in one direction.
-    Flows(Vec<Flow>),
+    Flows(Vec<FoundFlow>),
     /// Requests with responses.
-    Exchanges(Vec<Exchange>),
+    Exchanges(Vec<FoundExchange>),
     /// Mean rates of hosts, from metrics.
     Rates(Vec<HostRates>),
 }
 
 /// Bytes from one host to another, without a reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Flow {
+pub struct FoundFlow {
     /// The time of the first byte.
     pub start: Span,
     /// The time of the last byte, to compare with.
@@ -53,9 +53,9 @@ pub struct Flow {
 
 /// A request and its response on one connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Exchange {
+pub struct FoundExchange {
     /// The time at which the request is sent.
-    pub start: Start,
+    pub start: RequestStart,
     /// The number of the connection, from 0 in order of appearance.
     pub connection: u32,
     /// The number of the host that sends the request.
@@ -74,7 +74,7 @@ pub struct Exchange {
 
 /// The rule by which a client sends its next request: at a time, or after a response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Start {
+pub enum RequestStart {
     /// At this time: the client did not wait for an earlier response.
     At(Span),
     /// This long after the response before it on its connection: a closed loop keeps its think times.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use plimsoll_experiment::question::quoted;
-use plimsoll_import::capture::{self, CaptureInput, CaptureOptions, ClassBy, StartBy};
+use plimsoll_import::capture::{self, CaptureClassBy, CaptureOptions, NamedCapture, StartBy};
 use plimsoll_units::{Span, whole};
 
 use super::shared::Shared;
@@ -29,7 +29,7 @@ pub struct Args {
     /// What separates classes of traffic, each of which is a workload. By default the server's port; one class where
     /// Plimsoll made the ports up.
     #[arg(long, value_enum, value_name = "BY")]
-    class: Option<Class>,
+    class: Option<ClassOption>,
     /// When requests start. By default as the capture shows.
     #[arg(long, value_enum, value_name = "WHEN")]
     starts: Option<Starts>,
@@ -46,7 +46,7 @@ pub struct Args {
 
 /// What separates classes of traffic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-enum Class {
+enum ClassOption {
     /// A class for each port of a server.
     Port,
     /// The DSCP of the first packet.
@@ -69,9 +69,9 @@ impl Args {
         CaptureOptions {
             idle: self.idle,
             class: self.class.map(|class| match class {
-                Class::Port => ClassBy::Port,
-                Class::Dscp => ClassBy::Dscp,
-                Class::One => ClassBy::One,
+                ClassOption::Port => CaptureClassBy::Port,
+                ClassOption::Dscp => CaptureClassBy::Dscp,
+                ClassOption::One => CaptureClassBy::One,
             }),
             starts: match self.starts {
                 None => StartBy::Shown,
@@ -110,7 +110,7 @@ pub fn run(args: &Args) -> Done {
     for path in &args.captures {
         let short = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         names.push(if short == "-" { "stdin".to_owned() } else { short });
-        inputs.extend(bursts::open(path)?.into_iter().map(|(name, input)| CaptureInput { name, input }));
+        inputs.extend(bursts::open(path)?.into_iter().map(|(name, input)| NamedCapture { name, input }));
     }
     let found = capture::read(inputs, &args.options())?;
     args.shared.write(found.found, &found.compared, &names.join(", "), &args.command())

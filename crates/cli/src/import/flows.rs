@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use plimsoll_experiment::question::quoted;
-use plimsoll_import::flows::{self, ClassBy, FlowSettings};
+use plimsoll_import::flows::{self, FlowClassBy, FlowSettings};
 use plimsoll_units::{Span, whole};
 
 use super::shared::{Shared, file_names};
@@ -13,8 +13,8 @@ use crate::output::Done;
 ///
 /// The format is recognised by the first line: `nfdump -o csv`, `csv-fast` and `json`, `sflowtool -l`, VPC flow logs of
 /// AWS (version 2, and custom formats with their header), Google Cloud and Azure (JSON). `--map` names the columns of
-/// other files. Sampled records are multiplied by their rate, records that an active timeout has cut are joined, and a flow
-/// that several exporters saw counts once.
+/// other files. Sampled records are multiplied by their rate, records that an active timeout has cut are joined, and a
+/// flow that several exporters saw counts once.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Flow logs of one network and one time.
@@ -70,10 +70,10 @@ impl Args {
             header: self.header.clone(),
             separator: self.separator,
             class_by: match self.class.as_str() {
-                "port" => ClassBy::Port,
-                "dscp" => ClassBy::Dscp,
-                "one" => ClassBy::One,
-                column => ClassBy::Column(column.to_owned()),
+                "port" => FlowClassBy::Port,
+                "dscp" => FlowClassBy::Dscp,
+                "one" => FlowClassBy::One,
+                column => FlowClassBy::Column(column.to_owned()),
             },
             sampling: self.sampling,
             join: self.join,

@@ -203,8 +203,8 @@ fn pipelined_requests_are_flows_with_all_their_bytes() {
     assert_eq!(responses + exchanges + left_out, made.bytes, "{printed}");
 }
 
-/// Runs a server of the port `port` and then a client in a network namespace of their own, and imports what was captured
-/// of them into the folder `real`; none where a program is missing, or the right to make namespaces.
+/// Runs a server of the port `port` and then a client in a network namespace of their own, and imports their capture
+/// into the folder `real`; none where a program is missing, or the right to make namespaces.
 #[cfg(target_os = "linux")]
 fn captured(place: &Place, server: &str, port: u16, client: &str) -> Option<String> {
     let program = |command: &str| command.split(' ').next().unwrap().to_owned();

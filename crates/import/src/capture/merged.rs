@@ -1,4 +1,4 @@
-//! [`Merged`]: the frames of several captures in the order of their times, on one clock.
+//! [`MergedCaptures`]: the frames of several captures in the order of their times, on one clock.
 
 use std::io::Read;
 
@@ -6,11 +6,11 @@ use plimsoll_bursts::{Frame, Reader, Skipped};
 use plimsoll_text::counted;
 use plimsoll_units::Time;
 
-use super::{CaptureError, CaptureInput};
+use super::{CaptureError, NamedCapture};
 use crate::found::{Note, Remark};
 
 /// Captures that are read side by side.
-pub(super) struct Merged<R> {
+pub(super) struct MergedCaptures<R> {
     captures: Vec<OpenCapture<R>>,
     decapsulate: bool,
     packets: u64,
@@ -33,11 +33,14 @@ struct OpenCapture<R> {
 /// A capture has fewer interfaces than this.
 const INTERFACES: u32 = 65_536;
 
-impl<R: Read> Merged<R> {
+impl<R: Read> MergedCaptures<R> {
     /// Opens the captures and reads the first frame of each.
-    pub(super) fn new(inputs: Vec<CaptureInput<R>>, decapsulate: bool) -> Result<Merged<R>, CaptureError> {
+    pub(super) fn new(
+        inputs: Vec<NamedCapture<R>>,
+        decapsulate: bool,
+    ) -> Result<MergedCaptures<R>, CaptureError> {
         let mut captures = Vec::new();
-        for (number, CaptureInput { name, input }) in (0..).zip(inputs) {
+        for (number, NamedCapture { name, input }) in (0..).zip(inputs) {
             let reader =
                 Reader::new(input).map_err(|error| CaptureError::Read { name: name.clone(), error })?;
             let first = number * INTERFACES;
@@ -52,7 +55,7 @@ impl<R: Read> Merged<R> {
                 capture.later = u64::try_from(later).unwrap_or(0);
             }
         }
-        Ok(Merged { captures, decapsulate, packets: 0, cut: 0 })
+        Ok(MergedCaptures { captures, decapsulate, packets: 0, cut: 0 })
     }
 
     /// Returns whether Plimsoll's simulator or emulator has written a capture.

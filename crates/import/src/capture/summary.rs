@@ -7,11 +7,13 @@ use plimsoll_text::{count, counted};
 use plimsoll_units::{Span, Time};
 
 use super::collected::{Collected, SeenExchange, SeenFlow};
-use super::compared::{Compared, Tally};
-use super::hosts::Hosts;
+use super::compared::{ComparedClass, Tally};
+use super::hosts::CapturedHosts;
 use super::options::{CaptureOptions, StartBy};
 use super::starts;
-use crate::found::{Class, Exchange, Flow, Found, Note, Remark, Start, Traffic};
+use crate::found::{
+    ClassTraffic, FoundExchange, FoundFlow, ImportFound, Note, Remark, RequestStart, TrafficClass,
+};
 
 /// The most classes of a scenario; the smaller ones are one.
 const CLASSES_MAX: usize = 12;
@@ -19,11 +21,11 @@ const CLASSES_MAX: usize = 12;
 /// Returns the traffic, and what to compare a run with.
 pub(super) fn summarise(
     mut collected: Collected,
-    hosts: &Hosts,
+    hosts: &CapturedHosts,
     range: Range<Time>,
     mut notes: Vec<Note>,
     options: &CaptureOptions,
-) -> (Found, Vec<Compared>) {
+) -> (ImportFound, Vec<ComparedClass>) {
     if collected.is_full() {
         notes.push(ignored(format!(
             "everything after the first {}, which is the most (--messages-max): a shorter capture, or one of fewer \
@@ -69,10 +71,10 @@ pub(super) fn summarise(
             let (service, assumed) = turnarounds.network(seen.server, seen.client, seen.has_copies);
             let (path, _) = turnarounds.network(seen.client, seen.server, seen.has_copies);
             is_assumed |= assumed;
-            Exchange {
+            FoundExchange {
                 start: match seen.think.filter(|_| waits) {
-                    Some(think) => Start::After(think.saturating_sub(path)),
-                    None => Start::At(since(seen.start)),
+                    Some(think) => RequestStart::After(think.saturating_sub(path)),
+                    None => RequestStart::At(since(seen.start)),
                 },
                 connection: seen.connection,
                 client: numbers[seen.client as usize],
@@ -84,11 +86,11 @@ pub(super) fn summarise(
             }
         };
         if !of_class.is_empty() {
-            let traffic = Traffic::Exchanges(of_class.iter().map(&mut exchange).collect());
-            classes.push(Class { name: name.clone(), traffic });
+            let traffic = ClassTraffic::Exchanges(of_class.iter().map(&mut exchange).collect());
+            classes.push(TrafficClass { name: name.clone(), traffic });
         }
         if !own_flows.is_empty() {
-            let flow = |seen: &&SeenFlow| Flow {
+            let flow = |seen: &&SeenFlow| FoundFlow {
                 start: since(seen.start),
                 end: since(seen.end),
                 source: numbers[seen.source as usize],
@@ -96,7 +98,10 @@ pub(super) fn summarise(
                 bytes: seen.bytes,
             };
             let name = if of_class.is_empty() { name.clone() } else { format!("{name}-flows") };
-            classes.push(Class { name, traffic: Traffic::Flows(own_flows.iter().map(flow).collect()) });
+            classes.push(TrafficClass {
+                name,
+                traffic: ClassTraffic::Flows(own_flows.iter().map(flow).collect()),
+            });
         }
     }
     if is_assumed {
@@ -109,7 +114,7 @@ pub(super) fn summarise(
     let pause = format!("a pause of {} ends a message to which nothing comes back (--idle)", options.idle);
     notes.push(Note { remark: Remark::Assumed, text: pause });
     let duration = range.end.saturating_since(range.start);
-    (Found { hosts: host_names, classes, duration, notes }, compared)
+    (ImportFound { hosts: host_names, classes, duration, notes }, compared)
 }
 
 /// Returns the name of each class, of which the smaller ones beyond [`CLASSES_MAX`] have become the last.

@@ -12,46 +12,49 @@ use std::fmt::Write as _;
 
 use plimsoll_units::Span;
 
-use super::fit::{Fit, Table};
+use super::fit::{FittedTable, ModelFit};
 use super::gravity::Gravity;
 use super::parts::{NamedText, OWN_CONNECTIONS, WorkloadText, Workloads, WriteError, assumed};
-use crate::found::{Class, Exchange, Flow, Found, HostRates, Start, Traffic};
+use crate::found::{
+    ClassTraffic, FoundExchange, FoundFlow, HostRates, ImportFound, RequestStart, TrafficClass,
+};
 
 /// The most workloads that one class becomes.
 const PARTS_MAX: usize = 64;
 
 /// Returns the workloads of a model, and the judgements of their fits.
-pub(super) fn workloads(found: &Found, hosts: &[String]) -> Result<Workloads, WriteError> {
+pub(super) fn workloads(found: &ImportFound, hosts: &[String]) -> Result<Workloads, WriteError> {
     let mut workloads = Workloads { has_duration: true, ..Workloads::default() };
     for class in &found.classes {
-        let mut modelled = Modelled { class, hosts, duration: found.duration, workloads: &mut workloads };
+        let mut modelled =
+            ModelledClass { class, hosts, duration: found.duration, workloads: &mut workloads };
         match &class.traffic {
-            Traffic::Exchanges(exchanges) => modelled.exchanges(exchanges)?,
-            Traffic::Flows(flows) => modelled.flows(flows)?,
-            Traffic::Rates(all) => rates(class, all, hosts, &mut workloads),
+            ClassTraffic::Exchanges(exchanges) => modelled.exchanges(exchanges)?,
+            ClassTraffic::Flows(flows) => modelled.flows(flows)?,
+            ClassTraffic::Rates(all) => rates(class, all, hosts, &mut workloads),
         }
     }
     Ok(workloads)
 }
 
 /// A class that becomes a model.
-struct Modelled<'a> {
-    class: &'a Class,
+struct ModelledClass<'a> {
+    class: &'a TrafficClass,
     hosts: &'a [String],
     duration: Span,
     workloads: &'a mut Workloads,
 }
 
 /// A table of a class in a file, and its key in a scenario.
-struct Kept {
-    table: Table,
+struct KeptTable {
+    table: FittedTable,
     file: NamedText,
 }
 
-impl Modelled<'_> {
-    fn exchanges(&mut self, exchanges: &[Exchange]) -> Result<(), WriteError> {
-        let waits = exchanges.iter().any(|exchange| matches!(exchange.start, Start::After(_)));
-        let mut fit = Fit::new(&self.class.name);
+impl ModelledClass<'_> {
+    fn exchanges(&mut self, exchanges: &[FoundExchange]) -> Result<(), WriteError> {
+        let waits = exchanges.iter().any(|exchange| matches!(exchange.start, RequestStart::After(_)));
+        let mut fit = ModelFit::new(&self.class.name);
         let request = self.sizes("request", exchanges.iter().map(|exchange| exchange.request), &mut fit);
         let response = self.sizes("response", exchanges.iter().map(|exchange| exchange.response), &mut fit);
         let service = self.times("service", exchanges.iter().map(|exchange| exchange.service), &mut fit);
@@ -61,8 +64,8 @@ impl Modelled<'_> {
         let mut files = vec![request.file, response.file, service.file];
         if waits {
             let thinks = exchanges.iter().filter_map(|exchange| match exchange.start {
-                Start::After(think) => Some(think),
-                Start::At(_) => None,
+                RequestStart::After(think) => Some(think),
+                RequestStart::At(_) => None,
             });
             let think = self.times("think", thinks, &mut fit);
             files.push(think.file.clone());
@@ -102,8 +105,8 @@ impl Modelled<'_> {
         Ok(())
     }
 
-    fn flows(&mut self, flows: &[Flow]) -> Result<(), WriteError> {
-        let mut fit = Fit::new(&self.class.name);
+    fn flows(&mut self, flows: &[FoundFlow]) -> Result<(), WriteError> {
+        let mut fit = ModelFit::new(&self.class.name);
         let size = self.sizes("size", flows.iter().map(|flow| flow.bytes), &mut fit);
         let starts: Vec<Span> = flows.iter().map(|flow| flow.start).collect();
         fit.arrivals(&starts, self.duration);
@@ -124,24 +127,24 @@ impl Modelled<'_> {
     }
 
     /// Fits sizes.
-    fn sizes(&self, name: &'static str, sizes: impl Iterator<Item = u64>, fit: &mut Fit) -> Kept {
+    fn sizes(&self, name: &'static str, sizes: impl Iterator<Item = u64>, fit: &mut ModelFit) -> KeptTable {
         let sorted = sorted(sizes.map(|bytes| bytes as f64));
-        let table = Table::of(&sorted);
+        let table = FittedTable::of(&sorted);
         fit.distribution(name, &sorted, |share| table.quantile(share));
         self.keep(name, "bytes", table)
     }
 
     /// Fits lengths of time.
-    fn times(&self, name: &'static str, times: impl Iterator<Item = Span>, fit: &mut Fit) -> Kept {
+    fn times(&self, name: &'static str, times: impl Iterator<Item = Span>, fit: &mut ModelFit) -> KeptTable {
         let sorted = sorted(times.map(Span::as_us_f64));
-        let table = Table::of(&sorted);
+        let table = FittedTable::of(&sorted);
         fit.distribution(name, &sorted, |share| table.quantile(share));
         self.keep(name, "us", table)
     }
 
-    fn keep(&self, name: &str, unit: &str, table: Table) -> Kept {
+    fn keep(&self, name: &str, unit: &str, table: FittedTable) -> KeptTable {
         let file = NamedText { name: format!("{}-{name}.csv", self.class.name), text: table.text(unit) };
-        Kept { table, file }
+        KeptTable { table, file }
     }
 
     fn check_parts(&self, parts: usize) -> Result<(), WriteError> {
@@ -170,7 +173,7 @@ impl Modelled<'_> {
 }
 
 /// Writes mean rates of hosts as flows of a size that is assumed, between pairs of hosts by a gravity model.
-pub(super) fn rates(class: &Class, all: &[HostRates], hosts: &[String], workloads: &mut Workloads) {
+pub(super) fn rates(class: &TrafficClass, all: &[HostRates], hosts: &[String], workloads: &mut Workloads) {
     workloads.has_duration = true;
     let gravity = Gravity::of(all, hosts.len());
     let file = format!("{}-hosts.csv", class.name);
@@ -206,7 +209,7 @@ fn names(all: &[String], hosts: impl Iterator<Item = u32>) -> String {
     format!("[{}]", names.join(", "))
 }
 
-fn key(name: &str, kept: &Kept) -> String {
+fn key(name: &str, kept: &KeptTable) -> String {
     let interpolate = if kept.table.steps { "step" } else { "linear" };
     let file = &kept.file.name;
     format!("{name} = {{ kind = \"cdf\", cdf = \"./{file}\", interpolate = \"{interpolate}\" }}\n")
@@ -224,20 +227,20 @@ fn parts<T>(all: &[T], of: impl Fn(&T) -> u32) -> BTreeMap<u32, Vec<&T>> {
     parts
 }
 
-fn at(start: Start) -> Span {
+fn at(start: RequestStart) -> Span {
     match start {
-        Start::At(start) | Start::After(start) => start,
+        RequestStart::At(start) | RequestStart::After(start) => start,
     }
 }
 
 /// Returns how many connections a client has had at once, on average over `duration` and at least one.
-fn connections_at_once(exchanges: &[&Exchange], duration: Span) -> u64 {
+fn connections_at_once(exchanges: &[&FoundExchange], duration: Span) -> u64 {
     // By connection: its first start, and the sum of its think times and latencies.
     let mut spans: BTreeMap<u32, Span> = BTreeMap::new();
     for exchange in exchanges {
         let think = match exchange.start {
-            Start::After(think) => think,
-            Start::At(_) => Span::ZERO,
+            RequestStart::After(think) => think,
+            RequestStart::At(_) => Span::ZERO,
         };
         *spans.entry(exchange.connection).or_default() += think + exchange.latency;
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use plimsoll_import::Remark::{Assumed, Ignored};
-use plimsoll_import::flows::{ClassBy, FlowSettings, read};
+use plimsoll_import::flows::{FlowClassBy, FlowSettings, read};
 use plimsoll_units::Span;
 
 use crate::found_text::{notes, of};
@@ -20,11 +20,11 @@ fn text(name: &str, settings: &FlowSettings) -> String {
 #[test]
 fn each_format_is_recognised_and_read() {
     let default = FlowSettings::default();
-    let by_dscp = FlowSettings { class_by: ClassBy::Dscp, ..FlowSettings::default() };
+    let by_dscp = FlowSettings { class_by: FlowClassBy::Dscp, ..FlowSettings::default() };
     let own = FlowSettings {
         map: Some("start=first:ms,end=last:ms,source=from,destination=to,bytes=kilobytes:KB".to_owned()),
         separator: ';',
-        class_by: ClassBy::Column("app".to_owned()),
+        class_by: FlowClassBy::Column("app".to_owned()),
         ..FlowSettings::default()
     };
     let sampled = FlowSettings { duration: Some(Span::from_secs(4)), ..FlowSettings::default() };
@@ -227,8 +227,8 @@ fn errors_name_the_place() {
         (
             write(
                 "version-1.json",
-                "{\"records\":[{\"category\":\"x\",\"properties\":{\"Version\":1,\"flows\":[{\"flows\":[{\"flowTuples\":\
-                 [\"1487282421,192.0.2.1,10.1.0.4,51529,5358,T,I,D\"]}]}]}}]}",
+                r#"{"records":[{"category":"x","properties":{"Version":1,"flows":[
+                    {"flows":[{"flowTuples":["1487282421,192.0.2.1,10.1.0.4,51529,5358,T,I,D"]}]}]}}]}"#,
             ),
             FlowSettings::default(),
             "flows: no flows: 1 damaged record left out; the first: version-1.json:1: 8 cells where the format \

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use plimsoll_import::Remark::{Assumed, Found, Ignored};
-use plimsoll_import::metrics::{Direction, MetricSettings, read};
+use plimsoll_import::metrics::{MetricSettings, RateDirection, read};
 
 use crate::found_text::{notes, of};
 
@@ -57,7 +57,7 @@ fn a_direction_can_be_given() {
         error.ends_with("does not say its direction: expected --direction transmit or receive"),
         "{error}"
     );
-    let receive = MetricSettings { direction: Some(Direction::Receive), ..settings };
+    let receive = MetricSettings { direction: Some(RateDirection::Receive), ..settings };
     assert_eq!(of(&read(&path, &receive).unwrap()), "a over 60s\ntraffic 0 sends ? receives 16000 bit/s\n");
     let bits = MetricSettings { bits: true, ..receive };
     assert_eq!(of(&read(&path, &bits).unwrap()), "a over 60s\ntraffic 0 sends ? receives 2000 bit/s\n");

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use plimsoll_import::capture::{CaptureFound, CaptureOptions, StartBy};
-use plimsoll_import::out::{Form, Network, Writing, Written, files, write_folder};
-use plimsoll_import::{Class, Flow, Found, HostRates, Traffic};
+use plimsoll_import::out::{ImportWriting, ImportedNetwork, TrafficForm, WrittenImport, files, write_folder};
+use plimsoll_import::{ClassTraffic, FoundFlow, HostRates, ImportFound, TrafficClass};
 use plimsoll_scenario::Scenario;
 use plimsoll_scenario::model::Workload;
 use plimsoll_units::Span;
@@ -27,15 +27,16 @@ fn imported(starts: StartBy) -> CaptureFound {
     tape.read_with(&CaptureOptions { starts, ..CaptureOptions::default() })
 }
 
-fn written(found: &Found, form: Form, keep_names: bool) -> Written {
-    files(found, &Writing { form, network: Network::rack(found, keep_names), ..writing() }).unwrap()
+fn written(found: &ImportFound, form: TrafficForm, keep_names: bool) -> WrittenImport {
+    files(found, &ImportWriting { form, network: ImportedNetwork::rack(found, keep_names), ..writing() })
+        .unwrap()
 }
 
-fn writing() -> Writing<'static> {
-    Writing {
+fn writing() -> ImportWriting<'static> {
+    ImportWriting {
         sources: "a \"b\".pcap",
-        form: Form::Replay,
-        network: Network::default(),
+        form: TrafficForm::Replay,
+        network: ImportedNetwork::default(),
         compared: &[],
         command: "plimsoll import capture x",
         version: "0",
@@ -44,7 +45,7 @@ fn writing() -> Writing<'static> {
 }
 
 /// Writes the folder and reads its scenario.
-fn scenario(folder: &Path, written: &Written) -> Scenario {
+fn scenario(folder: &Path, written: &WrittenImport) -> Scenario {
     write_folder(folder, &written.files).unwrap();
     let path = folder.join("scenario.toml");
     let text = fs::read_to_string(&path).unwrap();
@@ -56,7 +57,7 @@ fn a_replay_has_every_message() {
     let place = tempfile::tempdir().unwrap();
     for (name, keep_names) in [("plain", false), ("named", true)] {
         let found = imported(StartBy::Response);
-        let written = written(&found.found, Form::Replay, keep_names);
+        let written = written(&found.found, TrafficForm::Replay, keep_names);
         let scenario = scenario(&place.path().join(name), &written);
         let model = &scenario.points()[0].model;
         let Workload::RequestList(requests) = &model.workload["port-80"] else {
@@ -77,7 +78,7 @@ fn a_replay_has_every_message() {
 fn a_model_has_its_load_and_says_where_it_does_not_fit() {
     let place = tempfile::tempdir().unwrap();
     let found = imported(StartBy::Time);
-    let written = written(&found.found, Form::Model, false);
+    let written = written(&found.found, TrafficForm::Model, false);
     let scenario = scenario(&place.path().join("open"), &written);
     let model = &scenario.points()[0].model;
     assert_eq!(model.run.duration, Some(found.found.duration));
@@ -94,7 +95,7 @@ fn a_model_has_its_load_and_says_where_it_does_not_fit() {
     );
 
     let found = imported(StartBy::Response);
-    let closed = self::written(&found.found, Form::Model, false);
+    let closed = self::written(&found.found, TrafficForm::Model, false);
     let scenario = self::scenario(&place.path().join("closed"), &closed);
     let Workload::ClosedLoop(closed) = &scenario.points()[0].model.workload["port-80-h1"] else {
         panic!("a closed loop");
@@ -106,8 +107,8 @@ fn a_model_has_its_load_and_says_where_it_does_not_fit() {
 fn rates_become_flows_by_weights_of_hosts() {
     let place = tempfile::tempdir().unwrap();
     let rates = |host, sent, received| HostRates { host, sent, received };
-    let of = |name: &str, rates| Class { name: name.to_owned(), traffic: Traffic::Rates(rates) };
-    let found = Found {
+    let of = |name: &str, rates| TrafficClass { name: name.to_owned(), traffic: ClassTraffic::Rates(rates) };
+    let found = ImportFound {
         hosts: (0..4).map(|number| format!("node{number}")).collect(),
         classes: vec![
             of("sent", vec![rates(0, Some(4e8), None), rates(1, Some(1e8), None)]),
@@ -116,7 +117,7 @@ fn rates_become_flows_by_weights_of_hosts() {
         duration: Span::from_secs(60),
         notes: Vec::new(),
     };
-    let written = written(&found, Form::Replay, false);
+    let written = written(&found, TrafficForm::Replay, false);
     let scenario = scenario(&place.path().join("rates"), &written);
     let model = &scenario.points()[0].model;
     let of = |name: &str| {
@@ -139,20 +140,21 @@ fn rates_become_flows_by_weights_of_hosts() {
 /// Flows of one instant have no load, and those of a nanosecond one that no link carries.
 #[test]
 fn a_load_above_any_link_is_a_warning() {
-    let flow = Flow { start: Span::ZERO, end: Span::ZERO, source: 0, destination: 1, bytes: 1_000 };
-    let found = |duration| Found {
+    let flow = FoundFlow { start: Span::ZERO, end: Span::ZERO, source: 0, destination: 1, bytes: 1_000 };
+    let found = |duration| ImportFound {
         hosts: vec!["a".to_owned(), "b".to_owned()],
-        classes: vec![Class { name: "all".to_owned(), traffic: Traffic::Flows(vec![flow]) }],
+        classes: vec![TrafficClass { name: "all".to_owned(), traffic: ClassTraffic::Flows(vec![flow]) }],
         duration,
         notes: Vec::new(),
     };
-    let warnings = |duration| written(&found(duration), Form::Replay, false).findings.warnings.join("\n");
+    let warnings =
+        |duration| written(&found(duration), TrafficForm::Replay, false).findings.warnings.join("\n");
     assert_eq!(warnings(Span::from_ms(1)), "");
     assert!(warnings(Span::ZERO).starts_with("all traffic is of one instant, so it has no load"));
     let short = warnings(Span::from_ns(1));
     assert!(short.contains("8000 Gb/s on average, more than a link of 400Gbps carries"), "{short}");
-    let network = Network::rack(&found(Span::ZERO), false);
-    let writing = Writing { form: Form::Model, network, ..writing() };
+    let network = ImportedNetwork::rack(&found(Span::ZERO), false);
+    let writing = ImportWriting { form: TrafficForm::Model, network, ..writing() };
     let error = files(&found(Span::ZERO), &writing).unwrap_err().to_string();
     assert!(error.starts_with("all traffic is of one instant: a model needs a rate"), "{error}");
 }
@@ -161,7 +163,7 @@ fn a_load_above_any_link_is_a_warning() {
 fn a_folder_is_written_whole_or_not_at_all() {
     let place = tempfile::tempdir().unwrap();
     let found = imported(StartBy::Time);
-    let written = written(&found.found, Form::Replay, false);
+    let written = written(&found.found, TrafficForm::Replay, false);
     let folder = place.path().join("a/b");
     fs::create_dir_all(&folder).unwrap();
     write_folder(&folder, &written.files).unwrap();

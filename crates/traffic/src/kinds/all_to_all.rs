@@ -5,8 +5,8 @@
 //! h0,2Gbps,500Mbps
 //! ```
 //!
-//! With weights s and r, host i is the sender of a flow with the probability `s_i / sum s`, and host j its receiver with
-//! `r_j / (sum r - r_i)`.
+//! With weights s and r, host i is the sender of a flow with the probability `s_i / sum s`, and host j its receiver
+//! with `r_j / (sum r - r_i)`.
 
 use std::sync::Arc;
 
@@ -139,8 +139,8 @@ fn parse(name: &str, text: &str, facts: &dyn NetworkFacts) -> Result<Vec<HostWei
     })
 }
 
-/// Returns why no pair of hosts can be drawn by these weights: a host is there twice, no host sends, or one has no other
-/// host to send to.
+/// Returns why no pair of hosts can be drawn by these weights: a host is there twice, no host sends, or one has no
+/// other host to send to.
 fn problem(weights: &[HostWeights], facts: &dyn NetworkFacts) -> Option<String> {
     let mut hosts: Vec<u32> = weights.iter().map(|of| of.host).collect();
     hosts.sort_unstable();
