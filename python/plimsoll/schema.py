@@ -944,7 +944,7 @@ class FlowsWorkload(_FlowsWorkload, _FlowsWorkloadFrom, total=False):
 
 class _RpcWorkload(TypedDict):
     kind: Literal["rpc"]
-    request: Bytes
+    request: BytesDistribution
     """The payload of a request."""
     response: BytesDistribution
     """The payload of a response."""
@@ -1032,11 +1032,15 @@ class _AllToAllWorkload(TypedDict):
     size: BytesDistribution
     """The size of a flow, or its distribution."""
     load: Load
-    """Bytes that each host sends per second: a rate, or a share of a host's link."""
+    """Bytes that each host sends per second, on average over all hosts: a rate, or a share of a host's link."""
 
 
 class AllToAllWorkload(_AllToAllWorkload, total=False):
     """Poisson flows between random pairs, sizes from a distribution."""
+    weights: str
+    """CSV with the columns host, send and receive (rates with unit, of which only the ratios count), relative to
+    the scenario: weights of hosts as senders and receivers, 0 for hosts that it lacks. Default: all hosts are
+    alike."""
     count: int
     """The number of flows, after which the workload stops. Default: no limit but `run.duration`."""
     start: Span
@@ -2592,7 +2596,7 @@ class RpcWorkloadPartial(TypedDict, total=False):
     """The host that sends the requests; default `client`."""
     servers: HostSet
     """The hosts that answer; default: all others."""
-    request: Bytes
+    request: BytesDistributionPartial
     """The payload of a request."""
     response: BytesDistributionPartial
     """The payload of a response."""
@@ -2667,7 +2671,11 @@ class AllToAllWorkloadPartial(TypedDict, total=False):
     size: BytesDistributionPartial
     """The size of a flow, or its distribution."""
     load: Load
-    """Bytes that each host sends per second: a rate, or a share of a host's link."""
+    """Bytes that each host sends per second, on average over all hosts: a rate, or a share of a host's link."""
+    weights: str
+    """CSV with the columns host, send and receive (rates with unit, of which only the ratios count), relative to
+    the scenario: weights of hosts as senders and receivers, 0 for hosts that it lacks. Default: all hosts are
+    alike."""
     count: int
     """The number of flows, after which the workload stops. Default: no limit but `run.duration`."""
     start: Span

@@ -105,6 +105,8 @@ pub struct Frame {
     pub segment: Option<CapturedSegment>,
     /// The UDP datagram, if the frame is one and its header was captured.
     pub datagram: Option<Datagram>,
+    /// Whether the capture has cut the packet before the end of its IP, TCP or UDP header.
+    pub is_cut: bool,
 }
 
 /// The bytes of an Ethernet header.
@@ -125,7 +127,9 @@ impl Frame {
             dscp: 0,
             segment: None,
             datagram: None,
+            is_cut: false,
         };
+        let is_short = (data.len() as u64) < u64::from(length);
         if captured.link == LinkLayer::Ethernet {
             frame.bytes = length;
             let Some(addresses) = data.first_chunk::<12>() else { return frame };
@@ -133,7 +137,11 @@ impl Frame {
             let [_, _, _, _, _, _, from @ ..] = *addresses;
             (frame.source, frame.destination) = (Address::Mac(from), Address::Mac(to));
         }
-        let Some(mut inside) = captured.link.network(data).and_then(ip) else { return frame };
+        let Some(network) = captured.link.network(data) else { return frame };
+        let Some(mut inside) = ip(network) else {
+            frame.is_cut = is_short;
+            return frame;
+        };
         while decapsulate
             && !inside.is_fragment
             && let Some(tunnelled) = inside_tunnel(inside.protocol, inside.payload).and_then(ip)
@@ -147,6 +155,7 @@ impl Frame {
         }
         if inside.protocol == UDP {
             frame.datagram = datagram(inside.payload, inside.identification);
+            frame.is_cut = is_short && frame.datagram.is_none();
         }
         if inside.protocol != TCP {
             return frame;
@@ -156,6 +165,7 @@ impl Frame {
         let before = (payload.as_ptr() as usize).wrapping_sub(data.as_ptr() as usize) as u32;
         let claimed = if claimed == 0 { length.saturating_sub(before) } else { claimed };
         frame.segment = segment(payload, claimed, inside.identification);
+        frame.is_cut = is_short && frame.segment.is_none();
         frame
     }
 }

@@ -1,9 +1,9 @@
 //! Packet captures as requests, responses and flows, read as a stream.
 //!
 //! ```text
-//! captures ──> Merged: frames in order of time ──> hosts by number ──> Conversations ──> Conversation ──> Collected
-//!              (one clock, several files)                              by five-tuple      (turns: who     requests,
-//!                                                                      two generations     sends)         flows, RTTs
+//! captures ──> MergedCaptures: frames by time ──> hosts by number ──> Conversations ──> Conversation ──> Collected
+//!              (one clock, several files)                             by five-tuple      (turns: who     requests,
+//!                                                                     two generations     sends)         flows, RTTs
 //!
 //! client ──request──> server        a message ends when the direction changes, and the segment that changes it
 //! client <──response── server       acknowledges all that the other side has sent: an exchange
@@ -33,19 +33,19 @@ use std::io::Read;
 use plimsoll_bursts::{Address, Frame, ReadError};
 use plimsoll_units::Time;
 
-use crate::found::Found;
+use crate::found::ImportFound;
 use classes::ClassOf;
 use collected::Collected;
 use conversations::Conversations;
 use ends::{End, Endpoints};
-use hosts::Hosts;
-use merged::Merged;
+use hosts::CapturedHosts;
+use merged::MergedCaptures;
 
-pub use compared::Compared;
-pub use options::{CaptureOptions, ClassBy, StartBy};
+pub use compared::ComparedClass;
+pub use options::{CaptureClassBy, CaptureOptions, StartBy};
 
 /// A capture and its name, for messages.
-pub struct CaptureInput<R> {
+pub struct NamedCapture<R> {
     /// The name of the file, as messages print it.
     pub name: String,
     /// The bytes of the file.
@@ -56,9 +56,9 @@ pub struct CaptureInput<R> {
 #[derive(Debug)]
 pub struct CaptureFound {
     /// The traffic, as what writes a scenario takes it.
-    pub found: Found,
+    pub found: ImportFound,
     /// What a run of the scenario can be compared with, by class.
-    pub compared: Vec<Compared>,
+    pub compared: Vec<ComparedClass>,
     /// The most conversations that were kept at once.
     pub conversations_peak: usize,
 }
@@ -72,10 +72,10 @@ pub enum CaptureError {
     #[error("no packets in {names}: nothing to import")]
     Empty { names: String },
     #[error(
-        "no requests and no flows in {names}: {packets} packets have no TCP or UDP payload between two hosts; \
-         --decapsulate looks into tunnels"
+        "no requests and no flows in {names}: {packets} packets have no TCP or UDP payload between two hosts; {}",
+        if cut.is_empty() { "--decapsulate looks into tunnels" } else { cut }
     )]
-    Silent { names: String, packets: u64 },
+    Silent { names: String, packets: u64, cut: String },
 }
 
 /// Reads captures, which may be of several places at the same time.
@@ -83,15 +83,16 @@ pub enum CaptureError {
 /// # Errors
 /// Fails if a file is no capture, or none of them has traffic. A capture that breaks off is read up to there.
 pub fn read<R: Read>(
-    inputs: Vec<CaptureInput<R>>,
+    inputs: Vec<NamedCapture<R>>,
     options: &CaptureOptions,
 ) -> Result<CaptureFound, CaptureError> {
     let names = inputs.iter().map(|input| input.name.as_str()).collect::<Vec<_>>().join(", ");
-    let mut merged = Merged::new(inputs, options.decapsulate)?;
+    let mut merged = MergedCaptures::new(inputs, options.decapsulate)?;
     let is_simulated = merged.is_simulated();
-    let class_by = options.class.unwrap_or(if is_simulated { ClassBy::One } else { ClassBy::Port });
+    let class_by =
+        options.class.unwrap_or(if is_simulated { CaptureClassBy::One } else { CaptureClassBy::Port });
     let mut importer = Importer {
-        hosts: Hosts::new(options.hosts_max),
+        hosts: CapturedHosts::new(options.hosts_max),
         conversations: Conversations::new(options.conversations_max),
         collected: Collected::new(class_by, options),
         made_up: is_simulated,
@@ -109,7 +110,7 @@ pub fn read<R: Read>(
     let Importer { hosts, mut conversations, mut collected, .. } = importer;
     conversations.finish(|conversation| conversation.end_of_capture(last, &mut collected));
     if collected.is_silent() {
-        return Err(CaptureError::Silent { names, packets: merged.packets() });
+        return Err(CaptureError::Silent { names, packets: merged.packets(), cut: merged.cut_text() });
     }
     let mut notes = merged.notes();
     notes.extend(hosts.notes());
@@ -121,7 +122,7 @@ pub fn read<R: Read>(
 
 /// The state of an import: the hosts, the conversations under way, and what they have had so far.
 struct Importer {
-    hosts: Hosts,
+    hosts: CapturedHosts,
     conversations: Conversations,
     collected: Collected,
     /// Plimsoll has made the ports up.
@@ -134,9 +135,10 @@ impl Importer {
         let ports = match (&frame.segment, &frame.datagram) {
             (Some(segment), _) => segment.ports,
             (None, Some(datagram)) => datagram.ports,
+            (None, None) if frame.is_cut => return,
             (None, None) => return self.collected.leave_out_frame(),
         };
-        let number = |hosts: &mut Hosts, address: Address| hosts.number(address);
+        let number = |hosts: &mut CapturedHosts, address: Address| hosts.number(address);
         let (source, destination) =
             (number(&mut self.hosts, frame.source), number(&mut self.hosts, frame.destination));
         let (Some(source), Some(destination)) = (source, destination) else { return };

@@ -1,9 +1,9 @@
 //! Flow logs: NetFlow, IPFIX, sFlow and VPC flow logs as text, and any CSV or JSON by a mapping of its columns.
 //!
 //! ```text
-//! file ──Lines, Objects──> rows ──Format: its mapping──> Intake ──> Observations ──assemble──> Found
-//!          one at a time          recognised, or given    ignored,    joined,        classes,
-//!                                                         damaged     once each      payload, notes
+//! file ──LogLines, Objects──> rows ──LogFormat: its mapping──> Intake ──> Observations ──assemble──> ImportFound
+//!         one at a time              recognised, or given       ignored,   joined,          classes,
+//!                                                               damaged    once each        payload, notes
 //! ```
 
 mod assemble;
@@ -23,16 +23,16 @@ use plimsoll_files::Origin;
 use plimsoll_units::Span;
 use serde_json::Value;
 
-pub use intake::ClassBy;
+pub use intake::FlowClassBy;
 
-use crate::found::Found;
+use crate::found::ImportFound;
 use crate::invalid::Invalid;
-use format::{Format, Structure};
+use format::{LogFormat, Structure};
 use intake::{Intake, RecordSettings};
-use lines::Lines;
-use mapping::{Column, Field, Mapping};
-use objects::{Objects, text_at};
-use quantity::Unit;
+use lines::LogLines;
+use mapping::{ColumnMapping, FieldColumns, FlowField};
+use objects::{Objects, text_at, texts_within};
+use quantity::ColumnUnit;
 
 /// The settings of an import of flow logs; everything that is `None` follows from the files.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -46,7 +46,7 @@ pub struct FlowSettings {
     /// The character between the cells of a table; a blank stands for any white space.
     pub separator: char,
     /// The classes that become workloads.
-    pub class_by: ClassBy,
+    pub class_by: FlowClassBy,
     /// One packet in this many was sampled.
     pub sampling: Option<u64>,
     /// The longest time between two records of one connection that are one flow.
@@ -62,7 +62,7 @@ impl Default for FlowSettings {
             format: None,
             header: None,
             separator: ',',
-            class_by: ClassBy::Port,
+            class_by: FlowClassBy::Port,
             sampling: None,
             join: None,
             duration: None,
@@ -73,17 +73,20 @@ impl Default for FlowSettings {
 /// The gap between records that are joined: an active timeout cuts a flow between two packets.
 const JOIN: Span = Span::from_secs(1);
 
-/// The gap between sampled packets of one flow.
-const JOIN_SAMPLES: Span = Span::from_secs(60);
-
 /// Reads flow logs, all of which belong to one network and one time.
 ///
 /// # Errors
 /// Returns an error that names the place if a file cannot be read, its format is not known, a column is missing, too
 /// many records are damaged, or nothing is found.
-pub fn read(files: &[PathBuf], settings: &FlowSettings) -> Result<Found, Invalid> {
-    let mut import =
-        Import { settings, intake: None, times: true, gap: JOIN, notes: assemble::Facts::default() };
+pub fn read(files: &[PathBuf], settings: &FlowSettings) -> Result<ImportFound, Invalid> {
+    let mut import = Import {
+        settings,
+        intake: None,
+        times: true,
+        gap: JOIN,
+        names: false,
+        notes: assemble::LogFacts::default(),
+    };
     for path in files {
         let name = path.display().to_string();
         let input = open(path).map_err(|error| Invalid::unreadable(&name, &error))?;
@@ -92,6 +95,24 @@ pub fn read(files: &[PathBuf], settings: &FlowSettings) -> Result<Found, Invalid
     let Some(intake) = import.intake else {
         return Err(Invalid::new("flows", "no files", "one or more flow logs"));
     };
+    let without_effect = [
+        (
+            "--header",
+            settings.header.is_some() && !import.names,
+            "each file names its columns",
+            "a table without names",
+        ),
+        (
+            "--duration",
+            settings.duration.is_some() && import.times,
+            "the records have times",
+            "a log without times",
+        ),
+        ("--join", settings.join.is_some() && !import.times, "the records have no times", "a log with times"),
+    ];
+    if let Some((option, _, problem, allowed)) = without_effect.into_iter().find(|(_, is_so, ..)| *is_so) {
+        return Err(Invalid::new(option, format!("no effect, since {problem}"), allowed));
+    }
     assemble::found(intake, settings, import.times, import.gap, import.notes)
 }
 
@@ -106,7 +127,9 @@ struct Import<'a> {
     /// True if the records of the logs have times.
     times: bool,
     gap: Span,
-    notes: assemble::Facts,
+    /// True if a file had the columns of `--header`.
+    names: bool,
+    notes: assemble::LogFacts,
 }
 
 impl Import<'_> {
@@ -119,12 +142,12 @@ impl Import<'_> {
     }
 
     /// Returns the format of a file, from the options or its first line or object.
-    fn format(&self, place: &str, first: &str, structure: Structure) -> Result<Format, Invalid> {
+    fn format(&self, place: &str, first: &str, structure: Structure) -> Result<LogFormat, Invalid> {
         let settings = self.settings;
         let mut format = match (&settings.map, &settings.format) {
-            (Some(map), _) => Format::mapped(Mapping::parse(map)?, structure, settings.separator),
-            (None, Some(name)) => Format::named(name)?,
-            (None, None) => Format::recognise(place, first)?,
+            (Some(map), _) => LogFormat::mapped(ColumnMapping::parse(map)?, structure, settings.separator),
+            (None, Some(name)) => LogFormat::named(name)?,
+            (None, None) => LogFormat::recognise(place, first)?,
         };
         if (format.structure == Structure::Json) != (structure == Structure::Json) {
             let (found, wanted) = match structure {
@@ -133,20 +156,29 @@ impl Import<'_> {
             };
             return Err(Invalid::new(place, format!("the file is {found}"), wanted));
         }
-        if let Some(header) = &settings.header {
+        if let Some(header) = settings.header.as_ref().filter(|_| structure != Structure::Json) {
             format.header = Some(header.split(',').map(|name| name.trim().to_owned()).collect());
         }
-        if let ClassBy::Column(column) = &settings.class_by {
-            let class = Column { field: Field::Class, names: vec![column.clone()], unit: Unit::Scaled(1, 1) };
-            format.mapping.columns.retain(|column| column.field != Field::Class);
+        if let FlowClassBy::Column(column) = &settings.class_by {
+            let class = FieldColumns {
+                field: FlowField::Class,
+                names: vec![column.clone()],
+                unit: ColumnUnit::Scaled(1, 1),
+            };
+            format.mapping.columns.retain(|column| column.field != FlowField::Class);
             format.mapping.columns.push(class);
         }
         Ok(format)
     }
 
     /// Prepares for the records of a file, whose columns are known.
-    fn begin(&mut self, place: &str, format: &Format, mapping: &Mapping) -> Result<ClassBy, Invalid> {
-        let times = mapping.has(Field::Start);
+    fn begin(
+        &mut self,
+        place: &str,
+        format: &LogFormat,
+        mapping: &ColumnMapping,
+    ) -> Result<FlowClassBy, Invalid> {
+        let times = mapping.has(FlowField::Start);
         if !times && self.settings.duration.is_none() {
             let allowed = "--duration, over which its records are spread evenly, or a column with times";
             return Err(Invalid::new(
@@ -163,18 +195,17 @@ impl Import<'_> {
             self.gap = match self.settings.join {
                 _ if !times => Span::MAX,
                 Some(gap) => gap,
-                None if format.is_packets => JOIN_SAMPLES,
-                None => JOIN,
+                None => format.join.unwrap_or(JOIN),
             };
             self.intake = Some(Intake::new(self.gap.as_ps() / 1000));
         }
         self.notes.file(place, &format.name, mapping);
-        let by_dscp = mapping.has(Field::Tos) || mapping.has(Field::Dscp);
+        let by_dscp = mapping.has(FlowField::Tos) || mapping.has(FlowField::Dscp);
         match &self.settings.class_by {
-            ClassBy::Dscp if !by_dscp => {
+            FlowClassBy::Dscp if !by_dscp => {
                 Err(Invalid::new("--class", "the log has no code points", "port, none or a column"))
             }
-            ClassBy::Port if !mapping.has_ports() => Ok(ClassBy::One),
+            FlowClassBy::Port if !mapping.has_ports() => Ok(FlowClassBy::One),
             class_by => Ok(class_by.clone()),
         }
     }
@@ -182,7 +213,7 @@ impl Import<'_> {
     fn objects(&mut self, name: &str, input: impl BufRead) -> Result<(), Invalid> {
         let unreadable = |error| Invalid::unreadable(name, &error);
         let mut objects = Objects::new(input);
-        let mut known: Option<(Format, ClassBy)> = None;
+        let mut known: Option<(LogFormat, FlowClassBy)> = None;
         while let Some(text) = objects.next().map_err(unreadable)? {
             let text = String::from_utf8_lossy(text).into_owned();
             let line = objects.line;
@@ -200,16 +231,31 @@ impl Import<'_> {
                     continue;
                 }
             };
-            let columns = format.mapping.columns.iter();
-            let mut row: Vec<Option<Cow<'_, str>>> = columns
-                .map(|column| column.names.iter().find_map(|name| text_at(&object, name)).map(Cow::Owned))
-                .collect();
-            row.extend(format.only.keys().map(|key| text_at(&object, key).map(Cow::Owned)));
             let first = format.mapping.columns.len();
             let only = (first..).zip(&format.only);
             let only: Vec<_> = only.map(|(at, (key, values))| (at, key.clone(), values.clone())).collect();
             let record = record_settings(self.settings, format, &format.mapping, class_by, &only);
-            intake.take(place, &record, &row)?;
+            let row = |value: &dyn Fn(&String) -> Option<String>| -> Vec<Option<Cow<'_, str>>> {
+                let columns = format.mapping.columns.iter().map(|column| column.names.iter().find_map(value));
+                columns.chain(format.only.keys().map(value)).map(|cell| cell.map(Cow::Owned)).collect()
+            };
+            if format.within.is_empty() {
+                intake.take(place, &record, &row(&|name| text_at(&object, name)))?;
+            }
+            let header = format.header.as_deref().unwrap_or_default();
+            for text in texts_within(&object, &format.within) {
+                let cells: Vec<&str> = text.split(',').map(str::trim).collect();
+                if cells.len() != header.len() {
+                    let wanted = format!("where the format {} has {}", format.name, header.len());
+                    intake.damage(place(), &format!("{} cells {wanted}", cells.len()))?;
+                    continue;
+                }
+                let value = |name: &String| match header.iter().position(|column| column == name) {
+                    Some(at) => Some(cells[at].to_owned()),
+                    None => text_at(&object, name),
+                };
+                intake.take(place, &record, &row(&value))?;
+            }
         }
         if known.is_none() {
             return Err(Invalid::new(name, "no objects", "an array of objects, or an object a line"));
@@ -219,7 +265,7 @@ impl Import<'_> {
 
     fn table(&mut self, name: &str, input: impl BufRead) -> Result<(), Invalid> {
         let unreadable = |error| Invalid::unreadable(name, &error);
-        let mut lines = Lines::new(input);
+        let mut lines = LogLines::new(input);
         let first = loop {
             match lines.next().map_err(unreadable)? {
                 None => return Err(Invalid::new(name, "an empty file", "a flow log")),
@@ -235,10 +281,12 @@ impl Import<'_> {
         let mut header: Vec<&str> = first_cells.iter().map(|cell| &**cell).collect();
         let mut is_header = true;
         if let Some(known) = &format.header {
-            let has = |column: &Column| column.names.iter().any(|name| header.contains(&name.as_str()));
-            is_header = format.mapping.columns.iter().filter(|column| column.field != Field::Class).any(has);
+            let has = |column: &FieldColumns| column.names.iter().any(|name| header.contains(&name.as_str()));
+            is_header =
+                format.mapping.columns.iter().filter(|column| column.field != FlowField::Class).any(has);
             if !is_header {
                 header = known.iter().map(String::as_str).collect();
+                self.names = true;
             }
         }
         let mapping =
@@ -254,7 +302,7 @@ impl Import<'_> {
             only.map(|(at, (_, column, values))| (at, column.clone(), values.clone())).collect();
         let record = record_settings(self.settings, &format, &mapping, &class_by, &only);
         let Some(intake) = &mut self.intake else { return Ok(()) };
-        let mut table = Table { name, places, filters, columns: header.len(), record, intake };
+        let mut table = FlowTable { name, places, filters, columns: header.len(), record, intake };
         if !is_header {
             table.line(lines.number, &separator.cells(&first))?;
         }
@@ -273,9 +321,9 @@ impl Import<'_> {
 
 fn record_settings<'a>(
     settings: &FlowSettings,
-    format: &Format,
-    mapping: &'a Mapping,
-    class_by: &'a ClassBy,
+    format: &LogFormat,
+    mapping: &'a ColumnMapping,
+    class_by: &'a FlowClassBy,
     only: &'a [(usize, String, Vec<String>)],
 ) -> RecordSettings<'a> {
     RecordSettings {
@@ -285,11 +333,12 @@ fn record_settings<'a>(
         sampling: settings.sampling.unwrap_or(1),
         is_scaled: format.is_scaled,
         is_packets: format.is_packets,
+        has_begins: format.has_begins,
     }
 }
 
 /// A table whose columns are known.
-struct Table<'a> {
+struct FlowTable<'a> {
     name: &'a str,
     places: Vec<Vec<usize>>,
     /// The columns that decide which records are taken, with their places.
@@ -299,7 +348,7 @@ struct Table<'a> {
     intake: &'a mut Intake,
 }
 
-impl Table<'_> {
+impl FlowTable<'_> {
     fn line(&mut self, number: u64, cells: &[Cow<'_, str>]) -> Result<(), Invalid> {
         let place = || format!("{}:{number}", self.name);
         let is_filtered = |(place, _, values): &(usize, String, Vec<String>)| {

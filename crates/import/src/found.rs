@@ -4,12 +4,12 @@ use plimsoll_units::Span;
 
 /// Everything that was found, in time from the first observation on.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct ImportFound {
     /// The names or addresses of the hosts as the files have them, by number; a scenario calls them `h0` to `hn`
     /// unless the user keeps their names.
     pub hosts: Vec<String>,
     /// The traffic, by the user's classes: a port, a DSCP or a column of the file.
-    pub classes: Vec<Class>,
+    pub classes: Vec<TrafficClass>,
     /// The time from the first observation to the last.
     pub duration: Span,
     /// What the user has to know before believing the scenario.
@@ -18,27 +18,27 @@ pub struct Found {
 
 /// The traffic of one class, which becomes one workload.
 #[derive(Clone, Debug)]
-pub struct Class {
+pub struct TrafficClass {
     /// The name, such as `port-11211`.
     pub name: String,
     /// The traffic, in order of its start.
-    pub traffic: Traffic,
+    pub traffic: ClassTraffic,
 }
 
 /// Traffic in one of the three forms in which files have it.
 #[derive(Clone, Debug)]
-pub enum Traffic {
+pub enum ClassTraffic {
     /// Bytes in one direction.
-    Flows(Vec<Flow>),
+    Flows(Vec<FoundFlow>),
     /// Requests with responses.
-    Exchanges(Vec<Exchange>),
-    /// Mean rates, from metrics.
-    Rates(Vec<Rate>),
+    Exchanges(Vec<FoundExchange>),
+    /// Mean rates of hosts, from metrics.
+    Rates(Vec<HostRates>),
 }
 
 /// Bytes from one host to another, without a reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Flow {
+pub struct FoundFlow {
     /// The time of the first byte.
     pub start: Span,
     /// The time of the last byte, to compare with.
@@ -53,9 +53,9 @@ pub struct Flow {
 
 /// A request and its response on one connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Exchange {
+pub struct FoundExchange {
     /// The time at which the request is sent.
-    pub start: Start,
+    pub start: RequestStart,
     /// The number of the connection, from 0 in order of appearance.
     pub connection: u32,
     /// The number of the host that sends the request.
@@ -74,22 +74,22 @@ pub struct Exchange {
 
 /// The rule by which a client sends its next request: at a time, or after a response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Start {
+pub enum RequestStart {
     /// At this time: the client did not wait for an earlier response.
     At(Span),
     /// This long after the response before it on its connection: a closed loop keeps its think times.
     After(Span),
 }
 
-/// A mean rate from one host, or to one where its destinations are not known.
+/// The mean rates of a host in bits per second; peers are not known.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Rate {
-    /// The number of the host that sends; none where the file counts receivers.
-    pub source: Option<u32>,
-    /// The number of the host that receives; none where the file counts senders.
-    pub destination: Option<u32>,
-    /// Payload in bits per second.
-    pub bits_per_second: f64,
+pub struct HostRates {
+    /// The number of the host.
+    pub host: u32,
+    /// The rate that the host sends; none where the files do not have it.
+    pub sent: Option<f64>,
+    /// The rate that the host receives; none where the files do not have it.
+    pub received: Option<f64>,
 }
 
 /// A sentence for the user, on the page and on stderr.
@@ -110,4 +110,6 @@ pub enum Remark {
     Assumed,
     /// What the files have, and the scenario has not.
     Ignored,
+    /// A defect of the files, by which the scenario is far from the network's traffic.
+    Warning,
 }

@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! captures ──bursts::Reader──> frames ──> connections ──> exchanges, datagrams ──┐
-//! flow logs ──a reader a format──> records ──> scaled, joined ──> flows ─────────┼──> Found ──> replay: lists
-//! metrics ──> rates by host and class ───────────────────────────────────────────┘      │  or  model: distributions
-//! topology spec or export ──> graph file or [topology] ─────────────────────────────────┴──> scenario, import.html
+//! flow logs ──a reader a format──> records ──> scaled, joined ──> flows ─────────┼──> ImportFound ──> replay: lists
+//! metrics ──> rates by host and class ───────────────────────────────────────────┘         │  or model: distributions
+//! topology spec or export ──> graph file or [topology] ────────────────────────────────────┴──> scenario, import.html
 //! ```
 //!
-//! Everything flows to the right: a reader knows nothing of scenarios, and what writes a scenario knows only [`Found`].
+//! Everything flows to the right: a reader knows nothing of scenarios, and what writes a scenario knows only
+//! [`ImportFound`].
 
 #![forbid(unsafe_code)]
 
@@ -19,5 +20,7 @@ pub mod metrics;
 pub mod out;
 pub mod topology;
 
-pub use found::{Class, Exchange, Flow, Found, Note, Rate, Remark, Start, Traffic};
+pub use found::{
+    ClassTraffic, FoundExchange, FoundFlow, HostRates, ImportFound, Note, Remark, RequestStart, TrafficClass,
+};
 pub use invalid::Invalid;

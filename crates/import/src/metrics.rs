@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! series ──> by host, class and direction ──> rate a step (a counter's increase, resets recognised)
-//!              labels; interfaces that see           ──> mean rate, and how much it varied ──> Found
+//!              labels; interfaces that see           ──> mean rate, and how much it varied ──> ImportFound
 //!              another's traffic are left out
 //! ```
 
@@ -16,9 +16,9 @@ use plimsoll_text::{count, counted, shortened};
 use plimsoll_units::Span;
 use serde::Deserialize;
 
-use crate::found::{Class, Found, Note, Rate, Remark, Traffic};
+use crate::found::{ClassTraffic, HostRates, ImportFound, Note, Remark, TrafficClass};
 use crate::invalid::Invalid;
-use series::{Form, milliseconds, rates};
+use series::{SeriesForm, milliseconds, rates};
 
 /// The settings of an import of metrics.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,7 +28,7 @@ pub struct MetricSettings {
     /// The label by which traffic is divided into classes; all is one class without it.
     pub class_label: Option<String>,
     /// The direction of series whose name does not say it.
-    pub direction: Option<Direction>,
+    pub direction: Option<RateDirection>,
     /// The values are bits; bytes otherwise.
     pub bits: bool,
 }
@@ -41,7 +41,7 @@ impl Default for MetricSettings {
 
 /// The direction of a host's traffic.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Direction {
+pub enum RateDirection {
     /// From the host into the network.
     Transmit,
     /// From the network to the host.
@@ -50,7 +50,7 @@ pub enum Direction {
 
 /// The answer of a query.
 #[derive(Deserialize)]
-struct Answer {
+struct PrometheusAnswer {
     #[serde(default)]
     status: String,
     #[serde(default)]
@@ -79,12 +79,12 @@ const BYTES_MAX: u64 = 512 << 20;
 ///
 /// # Errors
 /// Returns an error that names the place if the file is no answer with series, or a series lacks a label or values.
-pub fn read(path: &Path, settings: &MetricSettings) -> Result<Found, Invalid> {
+pub fn read(path: &Path, settings: &MetricSettings) -> Result<ImportFound, Invalid> {
     let place = path.display().to_string();
     const ALLOWED: &str = "the JSON of /api/v1/query_range";
     let text = plimsoll_files::read_text(path, Origin::Argument, BYTES_MAX)
         .map_err(|error| Invalid::unreadable(&place, &error))?;
-    let answer: Answer = serde_json::from_str(&text)
+    let answer: PrometheusAnswer = serde_json::from_str(&text)
         .map_err(|error| Invalid::new(&place, format!("no answer of Prometheus: {error}"), ALLOWED))?;
     let Some(data) = answer.data.filter(|_| answer.status == "success") else {
         let error = if answer.error.is_empty() { "no data" } else { &answer.error };
@@ -96,7 +96,7 @@ pub fn read(path: &Path, settings: &MetricSettings) -> Result<Found, Invalid> {
     }
     let series: Vec<Series> = serde_json::from_value(data.result)
         .map_err(|error| Invalid::new(&place, format!("no series: {error}"), ALLOWED))?;
-    let mut sums = Sums::default();
+    let mut sums = RateSums::default();
     for (number, series) in series.iter().enumerate() {
         sums.add(&format!("{place}: series {number}"), series, settings)?;
     }
@@ -108,10 +108,10 @@ type Steps = BTreeMap<u64, f64>;
 
 /// The sums of all series, by class, direction and host.
 #[derive(Default)]
-struct Sums {
-    rates: BTreeMap<(String, Direction, String), Steps>,
+struct RateSums {
+    rates: BTreeMap<(String, RateDirection, String), Steps>,
     /// The series that were read, by their form.
-    forms: BTreeMap<Form, u64>,
+    forms: BTreeMap<SeriesForm, u64>,
     resets: u64,
     /// The first and the last time of any value, in milliseconds.
     times: Option<(u64, u64)>,
@@ -120,7 +120,7 @@ struct Sums {
     left_out: u64,
 }
 
-impl Sums {
+impl RateSums {
     fn add(&mut self, place: &str, series: &Series, settings: &MetricSettings) -> Result<(), Invalid> {
         let label = |name: &str| {
             series.metric.get(name).ok_or_else(|| {
@@ -144,9 +144,9 @@ impl Sums {
             settings.class_label.as_deref().map_or(Ok("traffic"), |name| label(name).map(String::as_str))?;
         let name = series.metric.get("__name__").map_or("", String::as_str);
         let said = if name.contains("receive") {
-            Some(Direction::Receive)
+            Some(RateDirection::Receive)
         } else if name.contains("transmit") {
-            Some(Direction::Transmit)
+            Some(RateDirection::Transmit)
         } else {
             None
         };
@@ -154,7 +154,7 @@ impl Sums {
             let problem = "the name of the series does not say its direction";
             return Err(Invalid::new(place, problem, "--direction transmit or receive"));
         };
-        let form = if name.ends_with("_total") { Form::Counter } else { Form::Rate };
+        let form = if name.ends_with("_total") { SeriesForm::Counter } else { SeriesForm::Rate };
         let (steps, resets) = rates(&series.values, form).map_err(|problem| {
             Invalid::new(place, problem, "times in seconds that ascend, and numbers from 0")
         })?;
@@ -173,13 +173,15 @@ impl Sums {
         Ok(())
     }
 
-    fn found(self, place: &str, settings: &MetricSettings) -> Result<Found, Invalid> {
+    fn found(self, place: &str, settings: &MetricSettings) -> Result<ImportFound, Invalid> {
         let mut notes = Vec::new();
         let mut note = |remark, text| notes.push(Note { remark, text });
         for (form, series) in &self.forms {
             let text = match form {
-                Form::Counter => format!("{} series of counters, of which rates are taken", count(*series)),
-                Form::Rate => format!("{} series of rates", count(*series)),
+                SeriesForm::Counter => {
+                    format!("{} series of counters, of which rates are taken", count(*series))
+                }
+                SeriesForm::Rate => format!("{} series of rates", count(*series)),
             };
             note(Remark::Found, text);
         }
@@ -198,44 +200,40 @@ impl Sums {
             );
             note(Remark::Ignored, text);
         }
-        let has = |direction| self.rates.keys().any(|(_, other, _)| *other == direction);
-        let taken = if has(Direction::Transmit) { Direction::Transmit } else { Direction::Receive };
-        if has(Direction::Transmit) && has(Direction::Receive) {
-            note(
-                Remark::Ignored,
-                "what hosts receive, since what they transmit is there: the network carries it once"
-                    .to_owned(),
-            );
-        }
         let Some((first, last)) = self.times else {
             return Err(Invalid::new(place, "no series with values", "the metrics of network interfaces"));
         };
-        let mut found = Found { duration: Span::from_ms(last - first), ..Found::default() };
-        let mut classes: BTreeMap<&str, Vec<Rate>> = BTreeMap::new();
+        if first == last {
+            let problem = "all values are of one time, so there is no length of time for a run";
+            return Err(Invalid::new(place, problem, "two times or more"));
+        }
+        let mut found = ImportFound { duration: Span::from_ms(last - first), ..ImportFound::default() };
+        let mut by_host: BTreeMap<(&str, &str), [Option<f64>; 2]> = BTreeMap::new();
         for ((class, direction, host), steps) in &self.rates {
             let mean = steps.values().sum::<f64>() / steps.len().max(1) as f64;
-            if *direction != taken || mean <= 0.0 {
+            by_host.entry((class, host)).or_default()[*direction as usize] = Some(mean);
+        }
+        let mut classes: BTreeMap<&str, Vec<HostRates>> = BTreeMap::new();
+        for ((class, name), [sent, received]) in by_host {
+            if [sent, received].into_iter().flatten().all(|rate| rate <= 0.0) {
                 continue;
             }
-            let known = found.hosts.iter().position(|name| name == host);
-            let number = known.unwrap_or_else(|| {
-                found.hosts.push(host.clone());
+            let known = found.hosts.iter().position(|host| host == name);
+            let host = known.unwrap_or_else(|| {
+                found.hosts.push(name.to_owned());
                 found.hosts.len() - 1
             });
-            let host = Some(number as u32);
-            let (source, destination) =
-                if taken == Direction::Transmit { (host, None) } else { (None, host) };
-            classes.entry(class).or_default().push(Rate { source, destination, bits_per_second: mean });
+            classes.entry(class).or_default().push(HostRates { host: host as u32, sent, received });
         }
         if classes.is_empty() {
             return Err(Invalid::new(place, "no host has traffic", "rates above 0"));
         }
         for (class, rates) in classes {
-            note(Remark::Found, self.varied(class, taken));
-            found.classes.push(Class { name: class_name(class), traffic: Traffic::Rates(rates) });
+            let is_sent = rates.iter().any(|of| of.sent.is_some());
+            let direction = if is_sent { RateDirection::Transmit } else { RateDirection::Receive };
+            note(Remark::Found, self.varied(class, direction));
+            found.classes.push(TrafficClass { name: class_name(class), traffic: ClassTraffic::Rates(rates) });
         }
-        let what = if taken == Direction::Transmit { "destinations" } else { "sources" };
-        note(Remark::Assumed, format!("metrics of hosts do not say the {what} of their traffic"));
         let unit = if settings.bits { "bits" } else { "bytes" };
         note(
             Remark::Assumed,
@@ -249,7 +247,7 @@ impl Sums {
     }
 
     /// Describes how much the rate of a class varied from step to step.
-    fn varied(&self, class: &str, direction: Direction) -> String {
+    fn varied(&self, class: &str, direction: RateDirection) -> String {
         let mut sums: Steps = BTreeMap::new();
         for ((of, other, _), steps) in &self.rates {
             if of == class && *other == direction {

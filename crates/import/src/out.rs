@@ -1,13 +1,14 @@
 //! What was found, as a folder: a scenario, the lists or distributions that it names, and a page about the import.
 //!
 //! ```text
-//! Found ──┬─ replay: every message ───────> request lists, flow lists ──┐
-//!         └─ model: fits, and judges them ─> distributions, rates ──────┼──> scenario.toml, import.html
-//! Network: a rack of the hosts found, or the user's own ────────────────┘
+//! ImportFound ──┬─ replay: every message ───────> request lists, flow lists ──┐
+//!               └─ model: fits, and judges them ─> distributions, rates ──────┼──> scenario.toml, import.html
+//! ImportedNetwork: a rack of the hosts found, or the user's own ──────────────┘
 //! ```
 
 mod fit;
 mod folder;
+mod gravity;
 mod model;
 mod network;
 mod page;
@@ -19,17 +20,17 @@ use std::fmt::Write as _;
 
 use plimsoll_report::Findings;
 
-use crate::found::Found;
+use crate::found::ImportFound;
 use parts::{OWN_CONNECTIONS, WorkloadText, Workloads};
 
 pub use folder::write_folder;
-pub use network::Network;
+pub use network::ImportedNetwork;
 pub use parts::{NamedText, WriteError};
-pub use writing::{Form, Writing};
+pub use writing::{ImportWriting, TrafficForm};
 
 /// The files of a folder, and what a terminal shows.
 #[derive(Clone, Debug)]
-pub struct Written {
+pub struct WrittenImport {
     /// The files of the folder.
     pub files: Vec<NamedText>,
     /// The tables and sentences of the import.
@@ -40,20 +41,23 @@ pub struct Written {
 ///
 /// # Errors
 /// Fails where the network has too few hosts, or a model would have too many workloads.
-pub fn files(found: &Found, writing: &Writing<'_>) -> Result<Written, WriteError> {
-    let Writing { network, .. } = writing;
+pub fn files(found: &ImportFound, writing: &ImportWriting<'_>) -> Result<WrittenImport, WriteError> {
+    let ImportWriting { network, .. } = writing;
     if found.hosts.len() < 2 {
         return Err(WriteError::Hosts { hosts: found.hosts.len() });
     }
     if network.hosts.len() < found.hosts.len() {
         return Err(WriteError::Network { hosts: network.hosts.len(), found: found.hosts.len() });
     }
+    if writing.form == TrafficForm::Model && found.duration.is_zero() {
+        return Err(WriteError::Instant);
+    }
     let workloads = match writing.form {
-        Form::Replay => replay::workloads(found, &network.hosts)?,
-        Form::Model => model::workloads(found, &network.hosts)?,
+        TrafficForm::Replay => replay::workloads(found, &network.hosts)?,
+        TrafficForm::Model => model::workloads(found, &network.hosts)?,
     };
     let mut notes = found.notes.clone();
-    notes.extend(network.notes.iter().chain(&workloads.notes).cloned());
+    notes.extend(network.notes.iter().chain(&workloads.notes).cloned().chain(network::overload(found)));
     let scenario = scenario(found, writing, &workloads);
     let findings = page::findings(found, &workloads, &notes);
     let page = page::page(found, &workloads, &notes, &findings, writing, &scenario);
@@ -61,11 +65,11 @@ pub fn files(found: &Found, writing: &Writing<'_>) -> Result<Written, WriteError
     files.extend(workloads.all.into_iter().flat_map(|workload| workload.files));
     files.push(NamedText { name: "scenario.toml".to_owned(), text: scenario });
     files.push(NamedText { name: "import.html".to_owned(), text: page });
-    Ok(Written { files, findings })
+    Ok(WrittenImport { files, findings })
 }
 
 /// Returns the text of the scenario.
-fn scenario(found: &Found, writing: &Writing<'_>, workloads: &Workloads) -> String {
+fn scenario(found: &ImportFound, writing: &ImportWriting<'_>, workloads: &Workloads) -> String {
     let title = toml::Value::String(format!("Imported from {}", writing.sources));
     let mut text = format!("version = 1\ntitle = {title}\n");
     if workloads.has_duration {

@@ -4,7 +4,7 @@
 //! rack:40,25G                          ─┐
 //! leaf-spine:4x40x4,25G,100G            ├─> [topology]
 //! fat-tree:8,10G                       ─┘
-//! lldp:FOLDER  containerlab:FILE       ─┬─> Cables ──> Graph ──> network.toml
+//! lldp:FOLDER  containerlab:FILE       ─┬─> Cables ──> FoundGraph ──> network.toml
 //! graphml:FILE netbox:FILE             ─┘    nodes,      hosts, switches, rates
 //! ```
 
@@ -20,9 +20,9 @@ mod shape;
 mod spec;
 mod xml;
 
-pub use graph::{Graph, GraphHost, GraphLink};
+pub use graph::{FoundGraph, FoundLink, GraphHost};
 pub use place::{GRAPH_FILE, Placed};
-pub use shape::{Shape, Topology};
+pub use shape::{Topology, TopologyShape};
 
 use std::path::Path;
 
@@ -44,6 +44,6 @@ impl Topology {
             _ => return spec.generated(),
         };
         let (graph, notes) = read(Path::new(spec.what))?.graph(&spec)?;
-        Ok(Topology { shape: Shape::Listed(graph), notes })
+        Ok(Topology { shape: TopologyShape::Listed(graph), notes })
     }
 }

@@ -9,6 +9,7 @@ use crate::cdf::CdfTable;
 use crate::check::{WorkloadCheck, WorkloadDemand};
 use crate::facts::NetworkFacts;
 use crate::hosts::{HostName, HostSet};
+use crate::kinds::all_to_all::HostWeights;
 use crate::kinds::flow_list::ListedFlow;
 use crate::kinds::request_list::ListedRequest;
 use crate::record::Supply;
@@ -110,6 +111,8 @@ pub enum Input<'a> {
     Flows(&'a [ListedFlow]),
     /// The rows of a request list.
     Requests(&'a [ListedRequest]),
+    /// The weights of hosts.
+    Weights(&'a [HostWeights]),
 }
 
 /// Returns the inputs of some distributions, in their order.

@@ -20,7 +20,7 @@ pub(crate) struct RequestsConfig {
     pub(crate) workload: u16,
     pub(crate) client: HostId,
     pub(crate) servers: Vec<HostId>,
-    pub(crate) request_bytes: u64,
+    pub(crate) request: Sampler<Bytes>,
     pub(crate) response: Sampler<Bytes>,
     pub(crate) service: Sampler<Span>,
     /// The mean seconds between requests (between queries for a fan-out).
@@ -58,7 +58,7 @@ pub(crate) struct RequestSource {
     pool: WorkloadConnections,
     exchanges: Exchanges,
     gaps: Stream,
-    /// The family of the keyed streams for server, response size and service time.
+    /// The family of the keyed streams for server, sizes and service time.
     draws: u64,
     next: Time,
     created: u64,
@@ -122,6 +122,8 @@ impl RequestSource {
         let mut stream = Streams::keyed(self.draws, index);
         let response_bytes = config.response.sample(&mut stream).get().max(1);
         let service = config.service.sample(&mut stream);
+        // Drawn last, so that requests of one size leave the other draws as they are.
+        let request_bytes = config.request.sample(&mut stream).get().max(1);
         let (client, host) = (config.client, config.servers[server]);
         let ask = PendingRequest {
             index,
@@ -131,7 +133,7 @@ impl RequestSource {
             server: host,
             queue: server,
             connection: self.pool.connection(client, host, 0, actions),
-            request_bytes: config.request_bytes,
+            request_bytes,
             response_bytes,
             service,
         };

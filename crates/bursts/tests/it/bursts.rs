@@ -300,7 +300,7 @@ proptest! {
             let (source, destination) = (Address::V4(*host), Address::V4(9));
             let (interface, bytes) = (0, *size);
             let (segment, datagram) = (None, None);
-            analyser.frame(&Frame { time, interface, source, destination, bytes, segment, datagram, dscp: 0 });
+            analyser.frame(&Frame { time, interface, source, destination, bytes, segment, datagram, dscp: 0, is_cut: false });
         }
         let found = analyser.finish();
         let sum = |map: &BTreeMap<u64, u64>| map.iter().map(|(length, count)| length * count).sum::<u64>();
@@ -329,7 +329,7 @@ proptest! {
                 let (source, destination) = (Address::V4(1), Address::V4(2));
                 let (interface, bytes) = (0, 60);
                 let (segment, datagram) = (None, None);
-                analyser.frame(&Frame { time: now, interface, source, destination, bytes, segment, datagram, dscp: 0 });
+                analyser.frame(&Frame { time: now, interface, source, destination, bytes, segment, datagram, dscp: 0, is_cut: false });
             }
             analyser.finish().bursts
         };

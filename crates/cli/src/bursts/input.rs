@@ -38,17 +38,16 @@ const CAPTURES: &str = "pcap";
 /// The most names in an error.
 const LISTED: usize = 20;
 
-/// Returns the captures that have a report together: all that are named, or each of a run directory alone.
+/// Returns the captures that have a report together: all that are named, or those of each point of a run directory.
 pub(super) fn groups(paths: &[PathBuf]) -> anyhow::Result<Vec<Vec<CaptureInput>>> {
     if let [run] = paths
         && run.is_dir()
     {
-        return captures(run)?
-            .into_iter()
-            .map(|file| Ok(vec![CaptureInput::of_file(file, Origin::Folder)?]))
-            .collect();
+        return captures(run)?.into_iter().map(CaptureInput::of_files).collect();
     }
-    Ok(vec![paths.iter().map(|path| CaptureInput::of(path)).collect::<anyhow::Result<_>>()?])
+    let named: Vec<Vec<CaptureInput>> =
+        paths.iter().map(|path| CaptureInput::of(path)).collect::<anyhow::Result<_>>()?;
+    Ok(vec![named.into_iter().flatten().collect()])
 }
 
 /// Returns names, a line each, and how many more there are.
@@ -61,19 +60,21 @@ pub(super) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     lines.join("\n")
 }
 
-/// Opens the capture that a command line names, and returns its name.
+/// Opens the captures that a path of a command line names, one or those of a run's only point, and returns their names.
 ///
 /// # Errors
-/// Fails if it cannot be opened, or is a run directory with several captures.
-pub fn open(path: &Path) -> anyhow::Result<(String, File)> {
-    let CaptureInput { name, source, .. } = CaptureInput::of(path)?;
-    let input = match &source {
-        Source::Stdin => stdin(),
-        Source::File(path, origin) => plimsoll_files::open_to_read(path, *origin),
-        Source::Device(_) => Err(io::Error::other("a device is no file")),
+/// Fails if one cannot be opened, or the path is a run directory with captures of several points.
+pub fn open(path: &Path) -> anyhow::Result<Vec<(String, File)>> {
+    let open = |CaptureInput { name, source, .. }: CaptureInput| {
+        let input = match &source {
+            Source::Stdin => stdin(),
+            Source::File(path, origin) => plimsoll_files::open_to_read(path, *origin),
+            Source::Device(_) => Err(io::Error::other("a device is no file")),
+        };
+        let input = input.with_context(|| format!("cannot open {name}"))?;
+        Ok((name, input))
     };
-    let input = input.with_context(|| format!("cannot open {name}"))?;
-    Ok((name, input))
+    CaptureInput::of(path)?.into_iter().map(open).collect()
 }
 
 impl CaptureInput {
@@ -83,25 +84,31 @@ impl CaptureInput {
         CaptureInput { name: name.to_owned(), source, is_simulated: false }
     }
 
-    fn of(path: &Path) -> anyhow::Result<CaptureInput> {
+    fn of(path: &Path) -> anyhow::Result<Vec<CaptureInput>> {
         if path == Path::new("-") {
-            return Ok(CaptureInput { name: "stdin".to_owned(), source: Source::Stdin, is_simulated: false });
+            let name = "stdin".to_owned();
+            return Ok(vec![CaptureInput { name, source: Source::Stdin, is_simulated: false }]);
         }
         if !path.is_dir() {
-            return CaptureInput::of_file(path.to_owned(), Origin::Argument);
+            return Ok(vec![CaptureInput::of_file(path.to_owned(), Origin::Argument)?]);
         }
-        match <[PathBuf; 1]>::try_from(captures(path)?) {
-            Ok([only]) => CaptureInput::of_file(only, Origin::Folder),
+        match <[Vec<PathBuf>; 1]>::try_from(captures(path)?) {
+            Ok([only]) => CaptureInput::of_files(only),
             Err(many) => {
-                let names: Vec<String> = many.iter().map(|file| file.display().to_string()).collect();
+                let files = many.iter().flatten();
+                let names: Vec<String> = files.map(|file| file.display().to_string()).collect();
                 Err(anyhow!(
                     "{} has {} captures; give it alone, or name one of them:\n{}",
                     path.display(),
-                    many.len(),
+                    names.len(),
                     listed(names.iter().map(String::as_str))
                 ))
             }
         }
+    }
+
+    fn of_files(files: Vec<PathBuf>) -> anyhow::Result<Vec<CaptureInput>> {
+        files.into_iter().map(|file| CaptureInput::of_file(file, Origin::Folder)).collect()
     }
 
     fn of_file(file: PathBuf, origin: Origin) -> anyhow::Result<CaptureInput> {
@@ -209,23 +216,35 @@ fn stdin() -> io::Result<File> {
     Ok(File::from(own))
 }
 
-/// Returns the captures of a run directory, which has at least one.
-fn captures(run: &Path) -> anyhow::Result<Vec<PathBuf>> {
+/// Returns the captures of each point of a run directory, which has at least one: `pcap/POINT.pcapng` of a simulation,
+/// and `pcap/POINT/HOST.pcapng` of an emulation.
+fn captures(run: &Path) -> anyhow::Result<Vec<Vec<PathBuf>>> {
     let folder = run.join(CAPTURES);
-    let entries = plimsoll_files::check_folder(&folder).and_then(|()| std::fs::read_dir(&folder)).map_err(|error| {
+    let mut points = Vec::new();
+    for path in entries(&folder).map_err(|error| {
         anyhow!(
             "{} has no captured packets ({error}); `plimsoll run SCENARIO --pcap` and `plimsoll emulate SCENARIO \
              --capture` keep them below {CAPTURES}/ of the run directory",
             run.display()
         )
-    })?;
-    let mut found: Vec<PathBuf> = Vec::new();
-    for entry in entries {
-        let path = entry.with_context(|| format!("cannot read {}", folder.display()))?.path();
-        if path.extension().is_some_and(|extension| extension == "pcapng") {
-            found.push(path);
+    })? {
+        let is_capture = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "pcapng");
+        if is_capture(&path) {
+            points.push(vec![path]);
+        } else if path.is_dir() {
+            let of_hosts = entries(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            points.push(of_hosts.into_iter().filter(is_capture).collect());
         }
     }
-    found.sort();
-    if found.is_empty() { Err(anyhow!("{} has no .pcapng file", folder.display())) } else { Ok(found) }
+    points.retain(|files| !files.is_empty());
+    if points.is_empty() { Err(anyhow!("{} has no .pcapng file", folder.display())) } else { Ok(points) }
+}
+
+/// Returns the paths in a folder, in order.
+fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    plimsoll_files::check_folder(folder)?;
+    let mut paths: Vec<PathBuf> =
+        std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+    paths.sort();
+    Ok(paths)
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use plimsoll_experiment::question::quoted;
-use plimsoll_import::capture::{self, CaptureInput, CaptureOptions, ClassBy, StartBy};
+use plimsoll_import::capture::{self, CaptureClassBy, CaptureOptions, NamedCapture, StartBy};
 use plimsoll_units::{Span, whole};
 
 use super::shared::Shared;
@@ -18,7 +18,7 @@ use crate::output::Done;
 /// other side has everything; bytes that both sides send at once are flows. Requests keep their times, or, where the
 /// capture shows that clients wait for responses, their think times. Addresses become h0, h1, ... in their order.
 ///
-/// A run directory of `plimsoll run --pcap` or `plimsoll emulate --capture` stands for its only capture.
+/// A run directory of `plimsoll run --pcap` or `plimsoll emulate --capture` stands for the captures of its only point.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Packet captures; `-` reads stdin.
@@ -29,7 +29,7 @@ pub struct Args {
     /// What separates classes of traffic, each of which is a workload. By default the server's port; one class where
     /// Plimsoll made the ports up.
     #[arg(long, value_enum, value_name = "BY")]
-    class: Option<Class>,
+    class: Option<ClassOption>,
     /// When requests start. By default as the capture shows.
     #[arg(long, value_enum, value_name = "WHEN")]
     starts: Option<Starts>,
@@ -46,7 +46,7 @@ pub struct Args {
 
 /// What separates classes of traffic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-enum Class {
+enum ClassOption {
     /// A class for each port of a server.
     Port,
     /// The DSCP of the first packet.
@@ -69,9 +69,9 @@ impl Args {
         CaptureOptions {
             idle: self.idle,
             class: self.class.map(|class| match class {
-                Class::Port => ClassBy::Port,
-                Class::Dscp => ClassBy::Dscp,
-                Class::One => ClassBy::One,
+                ClassOption::Port => CaptureClassBy::Port,
+                ClassOption::Dscp => CaptureClassBy::Dscp,
+                ClassOption::One => CaptureClassBy::One,
             }),
             starts: match self.starts {
                 None => StartBy::Shown,
@@ -108,10 +108,9 @@ pub fn run(args: &Args) -> Done {
     let mut inputs = Vec::new();
     let mut names = Vec::new();
     for path in &args.captures {
-        let (name, input) = bursts::open(path)?;
         let short = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        names.push(if name == "stdin" { name.clone() } else { short });
-        inputs.push(CaptureInput { name, input });
+        names.push(if short == "-" { "stdin".to_owned() } else { short });
+        inputs.extend(bursts::open(path)?.into_iter().map(|(name, input)| NamedCapture { name, input }));
     }
     let found = capture::read(inputs, &args.options())?;
     args.shared.write(found.found, &found.compared, &names.join(", "), &args.command())

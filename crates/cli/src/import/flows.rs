@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use plimsoll_experiment::question::quoted;
-use plimsoll_import::flows::{self, ClassBy, FlowSettings};
+use plimsoll_import::flows::{self, FlowClassBy, FlowSettings};
 use plimsoll_units::{Span, whole};
 
 use super::shared::{Shared, file_names};
@@ -12,9 +12,9 @@ use crate::output::Done;
 /// Turn flow logs into a scenario: NetFlow, IPFIX, sFlow and VPC flow logs as text, or any CSV or JSON.
 ///
 /// The format is recognised by the first line: `nfdump -o csv`, `csv-fast` and `json`, `sflowtool -l`, VPC flow logs of
-/// AWS (version 2, and custom formats with their header) and of Google Cloud (JSON). `--map` names the columns of other
-/// files. Sampled records are multiplied by their rate, records that an active timeout has cut are joined, and a flow
-/// that several exporters saw counts once.
+/// AWS (version 2, and custom formats with their header), Google Cloud and Azure (JSON). `--map` names the columns of
+/// other files. Sampled records are multiplied by their rate, records that an active timeout has cut are joined, and a
+/// flow that several exporters saw counts once.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Flow logs of one network and one time.
@@ -30,14 +30,14 @@ pub struct Args {
     #[arg(long, value_name = "FIELDS", conflicts_with = "format")]
     map: Option<String>,
     /// Format of the files, where their first line does not show it: nfdump-csv, nfdump-fast-csv, nfdump-short-csv,
-    /// nfdump-json, sflow, aws-vpc or gcp-vpc.
+    /// nfdump-json, sflow, aws-vpc, gcp-vpc, azure-nsg or azure-vnet.
     #[arg(long, value_name = "NAME")]
     format: Option<String>,
     /// Columns of files without a header, separated by commas.
     #[arg(long, value_name = "COLUMNS")]
     header: Option<String>,
     /// Character between the cells of a file with `--map`; a blank stands for any white space.
-    #[arg(long, value_name = "CHARACTER", default_value_t = ',')]
+    #[arg(long, value_name = "CHARACTER", default_value_t = ',', requires = "map")]
     separator: char,
     /// Classes of traffic, each of which is a workload: port (the lower of the two), dscp, one, or the name of a
     /// column.
@@ -70,10 +70,10 @@ impl Args {
             header: self.header.clone(),
             separator: self.separator,
             class_by: match self.class.as_str() {
-                "port" => ClassBy::Port,
-                "dscp" => ClassBy::Dscp,
-                "one" => ClassBy::One,
-                column => ClassBy::Column(column.to_owned()),
+                "port" => FlowClassBy::Port,
+                "dscp" => FlowClassBy::Dscp,
+                "one" => FlowClassBy::One,
+                column => FlowClassBy::Column(column.to_owned()),
             },
             sampling: self.sampling,
             join: self.join,

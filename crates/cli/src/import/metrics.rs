@@ -29,7 +29,7 @@ pub struct Args {
     class_label: Option<String>,
     /// Direction of series whose name has neither transmit nor receive.
     #[arg(long, value_enum, value_name = "WAY")]
-    direction: Option<Direction>,
+    direction: Option<DirectionOption>,
     /// The values are bits; bytes otherwise.
     #[arg(long)]
     bits: bool,
@@ -37,7 +37,7 @@ pub struct Args {
 
 /// The direction of a host's traffic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-enum Direction {
+enum DirectionOption {
     /// From the host into the network.
     Transmit,
     /// From the network to the host.
@@ -50,8 +50,8 @@ impl Args {
             host_label: self.host_label.clone(),
             class_label: self.class_label.clone(),
             direction: self.direction.map(|direction| match direction {
-                Direction::Transmit => metrics::Direction::Transmit,
-                Direction::Receive => metrics::Direction::Receive,
+                DirectionOption::Transmit => metrics::RateDirection::Transmit,
+                DirectionOption::Receive => metrics::RateDirection::Receive,
             }),
             bits: self.bits,
         }

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::ValueEnum;
 use plimsoll_experiment::question::quoted;
-use plimsoll_import::Found;
-use plimsoll_import::capture::Compared;
-use plimsoll_import::out::{self, NamedText, Network, Writing};
+use plimsoll_import::ImportFound;
+use plimsoll_import::capture::ComparedClass;
+use plimsoll_import::out::{self, ImportWriting, ImportedNetwork, NamedText};
 use plimsoll_import::topology::{GRAPH_FILE, Placed, Topology};
 use plimsoll_process::note;
 
@@ -23,7 +23,7 @@ pub struct Shared {
     /// How traffic is written. `replay` keeps every message; `model` fits distributions and arrival processes, and
     /// judges them.
     #[arg(long = "as", value_enum, value_name = "FORM", default_value_t)]
-    pub form: Form,
+    pub form: FormOption,
     /// Network of the scenario; by default a rack of the hosts found.
     ///
     /// A size with the rates of links, and their delay: `rack:40,25G`, `leaf-spine:4x40x4,25G,100G,500ns` (leaves x
@@ -40,7 +40,7 @@ pub struct Shared {
 
 /// The form in which a scenario has the traffic: every message, or distributions of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
-pub enum Form {
+pub enum FormOption {
     /// Lists of every message.
     #[default]
     Replay,
@@ -53,15 +53,21 @@ impl Shared {
     ///
     /// # Errors
     /// Fails where the traffic does not fit into a scenario, or the folder cannot be written.
-    pub fn write(&self, found: Found, compared: &[Compared], sources: &str, command: &str) -> Done {
+    pub fn write(
+        &self,
+        found: ImportFound,
+        compared: &[ComparedClass],
+        sources: &str,
+        command: &str,
+    ) -> Done {
         let (found, network) = self.network(found)?;
         let form = match self.form {
-            Form::Replay => out::Form::Replay,
-            Form::Model => out::Form::Model,
+            FormOption::Replay => out::TrafficForm::Replay,
+            FormOption::Model => out::TrafficForm::Model,
         };
         let written = out::files(
             &found,
-            &Writing {
+            &ImportWriting {
                 sources,
                 form,
                 network,
@@ -81,21 +87,21 @@ impl Shared {
     }
 
     /// Returns the network, and what was found on its hosts.
-    fn network(&self, found: Found) -> anyhow::Result<(Found, Network)> {
+    fn network(&self, found: ImportFound) -> anyhow::Result<(ImportFound, ImportedNetwork)> {
         let Some(spec) = &self.topology else {
-            let network = Network::rack(&found, self.keep_names);
+            let network = ImportedNetwork::rack(&found, self.keep_names);
             return Ok((found, network));
         };
         let (found, Placed { table, graph, hosts, notes }) =
             Topology::read(spec)?.place(found, self.keep_names)?;
         let files = graph.map(|text| NamedText { name: GRAPH_FILE.to_owned(), text });
-        Ok((found, Network { table, files: files.into_iter().collect(), hosts, notes }))
+        Ok((found, ImportedNetwork { table, files: files.into_iter().collect(), hosts, notes }))
     }
 
     /// Returns the command that makes the folder again, of which `begin` names the files.
     fn command(&self, begin: &str) -> String {
         let mut words = vec![begin.to_owned()];
-        words.extend((self.form == Form::Model).then(|| "--as model".to_owned()));
+        words.extend((self.form == FormOption::Model).then(|| "--as model".to_owned()));
         words.extend(self.topology.as_ref().map(|spec| format!("--topology {}", quoted(spec))));
         words.extend(self.keep_names.then(|| "--keep-names".to_owned()));
         words.push(format!("--out {}", quoted(&self.out.to_string_lossy())));

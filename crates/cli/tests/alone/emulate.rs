@@ -20,7 +20,7 @@ fn plimsoll() -> Command {
     Command::new(env!("CARGO_BIN_EXE_plimsoll"))
 }
 
-fn lacks() -> bool {
+pub fn lacks() -> bool {
     let output = plimsoll().args(["check", "emulate"]).output().unwrap();
     if !output.status.success() {
         plimsoll_testing::skipped!(

@@ -8,6 +8,7 @@ mod circuits;
 mod common;
 mod emulate;
 mod host;
+mod import;
 mod qjump_kernel;
 mod rollout;
 mod systemd;

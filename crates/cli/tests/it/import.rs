@@ -203,50 +203,85 @@ fn pipelined_requests_are_flows_with_all_their_bytes() {
     assert_eq!(responses + exchanges + left_out, made.bytes, "{printed}");
 }
 
-/// A real server and the kernel's TCP in a network namespace of their own: two clients that set a value, and get it
-/// forty times, each after the response before.
+/// Runs a server of the port `port` and then a client in a network namespace of their own, and imports their capture
+/// into the folder `real`; none where a program is missing, or the right to make namespaces.
 #[cfg(target_os = "linux")]
-#[test]
-fn a_capture_of_memcached_comes_back() {
-    let place = Place::new();
-    for program in ["memcached", "dumpcap", "python3", "unshare"] {
+fn captured(place: &Place, server: &str, port: u16, client: &str) -> Option<String> {
+    let program = |command: &str| command.split(' ').next().unwrap().to_owned();
+    for program in [&program(server), &program(client), "dumpcap", "python3", "unshare", "ss"] {
         let path = std::env::var("PATH").unwrap();
         if !path.split(':').any(|folder| std::path::Path::new(folder).join(program).exists()) {
-            return plimsoll_testing::missing(format!("{program} is not installed"));
+            plimsoll_testing::missing(format!("{program} is not installed"));
+            return None;
         }
     }
     let namespace = std::process::Command::new("unshare").args(["--net", "true"]).status().unwrap();
     if !namespace.success() {
         plimsoll_testing::skipped!("a network namespace needs CAP_SYS_ADMIN");
-        return;
+        return None;
     }
-    place.write("clients.py", CLIENTS);
     place.write("session.sh", SESSION);
     let mut session = std::process::Command::new("unshare");
     let out = session
         .args(["--net", "--pid", "--fork", "--kill-child", "timeout", "60", "sh", "session.sh"])
+        .args([server, &port.to_string(), client])
         .current_dir(place.path("."))
         .output()
         .unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let ran = place.plimsoll(&["import", "capture", "real.pcapng", "--out", "real"]).ends_with(0);
+    // Beside the traffic, there are the datagrams that begin and end the session.
+    assert!(place.read("real/udp-9.csv").lines().count() > 2);
+    Some(ran.stdout)
+}
+
+/// A server, a capture and a client; then a datagram that shows that the capture has everything.
+const SESSION: &str = r#"
+set -e
+ip link set lo up
+$1 &
+seen() { python3 -c "
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.sendto(b'$1', ('127.0.0.9', 9))"; grep -aq "$1" real.pcapng; }
+dumpcap -q -i lo -w real.pcapng 2>/dev/null &
+capture=$!
+until seen begin-of-capture; do sleep 0.05; done
+until ss -ltnH "sport = :$2" | grep -q .; do sleep 0.05; done
+$3 >client.txt
+until seen end-of-capture; do sleep 0.05; done
+kill -INT $capture
+wait $capture
+"#;
+
+/// Two clients of memcached that set a value, and get it forty times, each after the response before.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_capture_of_memcached_comes_back() {
+    let place = Place::new();
+    place.write("clients.py", CLIENTS);
+    let server = "memcached -u nobody -l 127.0.0.1 -p 11211 -U 0";
+    let Some(printed) = captured(&place, server, 11_211, "python3 clients.py") else { return };
     let rows = place.read("real/port-11211.csv");
     let rows = table(&rows);
-    assert_eq!(rows.len(), 82, "{}\n{rows:?}", ran.stdout);
+    assert_eq!(rows.len(), 82, "{printed}\n{rows:?}");
     // `set k 0 0 3000`, its value and `STORED`; `get k`, and `VALUE k 0 3000`, the value and `END`.
-    let sizes = |row: &BTreeMap<&str, &str>| (bytes(row["request"]), bytes(row["response"]));
-    let counted = |size| rows.iter().filter(|row| sizes(row) == size).count();
+    let counted = |size| rows.iter().filter(|row| exchanged(row) == size).count();
     assert_eq!((counted((3_018, 8)), counted((7, 3_023))), (2, 80), "{rows:?}");
     // Hosts in order of their addresses: the server is 127.0.0.1.
     assert!(rows.iter().all(|row| row["server"] == "h0" && row["client"] != "h0"));
-    assert_eq!(rows.iter().filter(|row| row["start"].is_empty()).count(), 80, "{}", ran.stdout);
+    assert_eq!(rows.iter().filter(|row| row["start"].is_empty()).count(), 80, "{printed}");
     place.plimsoll(&["run", "real/scenario.toml", "--out", "again", "-q"]).ends_with(0);
-    // Beside the datagrams that begin and end the session.
     let datagrams = place.read("real/udp-9.csv");
     assert_eq!(messages(&place, "again").latencies.len(), 82 + table(&datagrams).len());
 }
 
-/// Two clients, at the same time; then a datagram that shows that the capture has everything.
+/// Returns the bytes of a row's request and response.
+fn exchanged(row: &BTreeMap<&str, &str>) -> (u64, u64) {
+    (bytes(row["request"]), bytes(row["response"]))
+}
+
+/// Two clients, at the same time.
 const CLIENTS: &str = r#"
 import socket, threading
 def client(address):
@@ -265,23 +300,57 @@ both = [threading.Thread(target=client, args=(f"127.0.0.{n}",)) for n in (2, 3)]
 [t.join() for t in both]
 "#;
 
-const SESSION: &str = r#"
-set -e
-ip link set lo up
-memcached -u nobody -l 127.0.0.1 -p 11211 -U 0 &
-seen() { python3 -c "
-import socket
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.sendto(b'$1', ('127.0.0.9', 9))"; grep -aq "$1" real.pcapng; }
-dumpcap -q -i lo -w real.pcapng 2>/dev/null &
-capture=$!
-until seen begin-of-capture; do sleep 0.05; done
-until python3 -c "import socket; socket.create_connection(('127.0.0.1', 11211))"; do sleep 0.05; done
-python3 clients.py
-until seen end-of-capture; do sleep 0.05; done
-kill -INT $capture
-wait $capture
+/// curl gets five files on one connection; it says the bytes of each request and response.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_capture_of_http_comes_back() {
+    let place = Place::new();
+    place.write("server.py", HTTP_SERVER);
+    let format = "%{size_request}\\t%{size_header}\\t%{size_download}\\n";
+    let client = format!("curl -s --interface 127.0.0.2 -o got -w {format} http://127.0.0.1:8080/[1-5]");
+    let Some(printed) = captured(&place, "python3 server.py", 8080, &client) else { return };
+    let said = place.read("client.txt");
+    let expected: Vec<(u64, u64)> = said
+        .lines()
+        .map(|line| {
+            let sizes: Vec<u64> = line.split('\t').map(|size| size.parse().unwrap()).collect();
+            (sizes[0], sizes[1] + sizes[2])
+        })
+        .collect();
+    let rows = place.read("real/port-8080.csv");
+    let rows = table(&rows);
+    assert_eq!(rows.iter().map(exchanged).collect::<Vec<_>>(), expected, "{printed}");
+    assert!(expected.len() == 5 && expected.iter().all(|(_, response)| *response > 5_000), "{said}");
+}
+
+/// A server that keeps connections, whose responses have a header and 5,000 bytes in two writes.
+const HTTP_SERVER: &str = r#"
+from http.server import BaseHTTPRequestHandler, HTTPServer
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "5000")
+        self.end_headers()
+        self.wfile.write(b"x" * 5000)
+HTTPServer(("127.0.0.1", 8080), Handler).serve_forever()
 "#;
+
+/// Two MB of iperf3: a flow, beside the messages of its control connection.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_capture_of_iperf3_comes_back() {
+    let place = Place::new();
+    let client = "iperf3 -c 127.0.0.1 -B 127.0.0.2 -n 2M";
+    let Some(printed) = captured(&place, "iperf3 -s -B 127.0.0.1", 5201, client) else { return };
+    let files = names(&place.path("real"));
+    let list = |name: &&String| name.starts_with("port-5201") && name.ends_with("flows.csv");
+    let flows = place.read(&format!("real/{}", files.iter().find(list).expect("flows beside exchanges")));
+    let large =
+        table(&flows).iter().map(|row| bytes(row["size"])).filter(|bytes| *bytes > 100_000).sum::<u64>();
+    // A cookie of 37 bytes precedes the data, unless a pause has made a flow of it.
+    assert!([2 << 20, (2 << 20) + 37].contains(&large), "{large} B: {printed}\n{flows}");
+}
 
 #[test]
 fn an_import_says_what_is_wrong_and_writes_nothing() {

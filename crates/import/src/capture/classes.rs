@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use plimsoll_bursts::Frame;
 
 use super::ends::End;
-use super::options::ClassBy;
+use super::options::CaptureClassBy;
 
 /// What the class of a conversation follows from, as its first packet shows it.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +64,7 @@ enum ClassKey {
 
 /// The classes that were seen, by number.
 pub(super) struct Classes {
-    by: ClassBy,
+    by: CaptureClassBy,
     numbers: BTreeMap<ClassKey, u16>,
     keys: Vec<ClassKey>,
 }
@@ -73,7 +73,7 @@ pub(super) struct Classes {
 const CLASSES_MAX: usize = 64;
 
 impl Classes {
-    pub(super) fn new(by: ClassBy) -> Classes {
+    pub(super) fn new(by: CaptureClassBy) -> Classes {
         Classes { by, numbers: BTreeMap::new(), keys: Vec::new() }
     }
 
@@ -81,10 +81,10 @@ impl Classes {
     pub(super) fn number(&mut self, of: &ClassOf) -> u16 {
         let server = if of.is_from_client() { of.to } else { of.from };
         let key = match (self.by, of.is_datagram) {
-            (ClassBy::Port, false) => ClassKey::Tcp(server.port),
-            (ClassBy::Port, true) => ClassKey::Udp(server.port),
-            (ClassBy::Dscp, _) => ClassKey::Dscp(of.dscp),
-            (ClassBy::One, _) => ClassKey::All,
+            (CaptureClassBy::Port, false) => ClassKey::Tcp(server.port),
+            (CaptureClassBy::Port, true) => ClassKey::Udp(server.port),
+            (CaptureClassBy::Dscp, _) => ClassKey::Dscp(of.dscp),
+            (CaptureClassBy::One, _) => ClassKey::All,
         };
         let is_new = !self.numbers.contains_key(&key);
         let key = if is_new && self.keys.len() >= CLASSES_MAX { ClassKey::Other } else { key };

@@ -5,7 +5,7 @@ use plimsoll_units::{Span, Time};
 
 use super::classes::{ClassOf, Classes};
 use super::compared::Tally;
-use super::options::{CaptureOptions, ClassBy};
+use super::options::{CaptureClassBy, CaptureOptions};
 
 /// A request and its response, by the times of the capture.
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +86,7 @@ pub(super) struct Collected {
 }
 
 impl Collected {
-    pub(super) fn new(by: ClassBy, options: &CaptureOptions) -> Collected {
+    pub(super) fn new(by: CaptureClassBy, options: &CaptureOptions) -> Collected {
         Collected {
             idle: options.idle,
             classes: Classes::new(by),

@@ -1,4 +1,4 @@
-//! [`Compared`]: what a run of the imported scenario can be compared with, and [`Tally`], which counts it.
+//! [`ComparedClass`]: what a run of the imported scenario can be compared with, and [`Tally`], which counts it.
 
 use hdrhistogram::Histogram;
 use plimsoll_bursts::CapturedSegment;
@@ -8,7 +8,7 @@ use super::stream::Payload;
 
 /// The measurements of one class.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Compared {
+pub struct ComparedClass {
     /// The class of which these are the round-trip times and losses.
     pub class: String,
     /// Connections, or pairs of ports of UDP.
@@ -30,18 +30,18 @@ pub struct Compared {
     /// Packets that begin with a TLS record.
     pub tls_packets: u64,
     /// Round-trip times of handshakes.
-    pub handshake: Times,
+    pub handshake: TimeQuantiles,
     /// Times from the place of the capture to the server and back, by acknowledgements without data.
-    pub to_server: Times,
+    pub to_server: TimeQuantiles,
     /// Times from the place of the capture to the client and back.
-    pub to_client: Times,
+    pub to_client: TimeQuantiles,
     /// Times from the first byte of a request to the last of its response.
-    pub latency: Times,
+    pub latency: TimeQuantiles,
 }
 
 /// Quantiles of lengths of time.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Times {
+pub struct TimeQuantiles {
     /// The number of times that were measured.
     pub count: u64,
     /// The median in microseconds.
@@ -54,12 +54,15 @@ pub struct Times {
 
 /// The counters of one class while captures are read.
 pub(super) struct Tally {
-    counts: Compared,
+    counts: ComparedClass,
     handshake: Histogram<u64>,
     to_server: Histogram<u64>,
     to_client: Histogram<u64>,
     pub(super) unanswered: u64,
     pub(super) overlaps: u64,
+    /// TCP connections with payload, and those of them with packets of one direction alone.
+    pub(super) with_data: u64,
+    pub(super) one_way: u64,
     /// Payload bytes of all messages.
     pub(super) bytes: u64,
 }
@@ -74,12 +77,14 @@ fn histogram() -> Histogram<u64> {
 impl Default for Tally {
     fn default() -> Tally {
         Tally {
-            counts: Compared::default(),
+            counts: ComparedClass::default(),
             handshake: histogram(),
             to_server: histogram(),
             to_client: histogram(),
             unanswered: 0,
             overlaps: 0,
+            with_data: 0,
+            one_way: 0,
             bytes: 0,
         }
     }
@@ -144,14 +149,16 @@ impl Tally {
         }
         self.unanswered += other.unanswered;
         self.overlaps += other.overlaps;
+        self.with_data += other.with_data;
+        self.one_way += other.one_way;
         self.bytes += other.bytes;
     }
 
     /// Returns the measurements of the class, of whose requests these are the latencies.
-    pub(super) fn compared(&self, class: String, latencies: impl Iterator<Item = Span>) -> Compared {
+    pub(super) fn compared(&self, class: String, latencies: impl Iterator<Item = Span>) -> ComparedClass {
         let mut latency = histogram();
         latencies.for_each(|time| add(&mut latency, time));
-        Compared {
+        ComparedClass {
             class,
             unanswered: self.unanswered,
             overlaps: self.overlaps,
@@ -168,11 +175,11 @@ fn add(histogram: &mut Histogram<u64>, time: Span) {
     histogram.record(time.as_ps() / 1_000).expect("a histogram that resizes takes any value");
 }
 
-fn times(histogram: &Histogram<u64>) -> Times {
+fn times(histogram: &Histogram<u64>) -> TimeQuantiles {
     let us = |ns: u64| ns as f64 / 1e3;
     let at = |share| us(histogram.value_at_quantile(share));
     match histogram.len() {
-        0 => Times::default(),
-        count => Times { count, p50_us: at(0.5), p99_us: at(0.99), max_us: us(histogram.max()) },
+        0 => TimeQuantiles::default(),
+        count => TimeQuantiles { count, p50_us: at(0.5), p99_us: at(0.99), max_us: us(histogram.max()) },
     }
 }

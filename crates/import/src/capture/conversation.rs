@@ -6,7 +6,7 @@ use plimsoll_units::{Span, Time};
 use super::classes::ClassOf;
 use super::collected::{Collected, SeenExchange, SeenFlow};
 use super::ends::End;
-use super::stream::{Payload, Stream};
+use super::stream::{ByteStream, Payload};
 
 /// A TCP connection, or the datagrams between two ports.
 pub(super) struct Conversation {
@@ -15,15 +15,18 @@ pub(super) struct Conversation {
     client: End,
     server: End,
     /// The bytes of the client and of the server.
-    streams: [Stream; 2],
+    streams: [ByteStream; 2],
     last_datagrams: LastPackets<Datagram>,
     last_segments: LastPackets<CapturedSegment>,
-    turn: Turn,
+    turn: ConversationTurn,
     /// When the last new byte of either side was seen.
     last: Time,
     /// When the SYN of the client was seen, until it is acknowledged.
     opened: Option<Time>,
     finished: [bool; 2],
+    /// The sides that have sent a packet, and whether any had payload.
+    heard: [bool; 2],
+    has_payload: bool,
     /// The number of the connection, once it has had an exchange.
     connection: Option<u32>,
     /// When the response before arrived, if nothing came after it.
@@ -32,32 +35,32 @@ pub(super) struct Conversation {
 
 /// The side of a conversation that sends, since the direction has last changed.
 #[derive(Clone, Copy, Debug)]
-enum Turn {
+enum ConversationTurn {
     /// Nobody has sent since the last message.
     Nobody,
     /// The client sends a request.
-    Client(Run),
+    Client(ByteRun),
     /// The server responds to a request.
-    Server { request: Run, arrived: Time, response: Run },
+    Server { request: ByteRun, arrived: Time, response: ByteRun },
     /// The server sends without a request.
-    Push(Run),
+    Push(ByteRun),
     /// Both sides send at the same time.
-    Both([Option<Run>; 2]),
+    Both([Option<ByteRun>; 2]),
     /// The connection has ended.
     Ended,
 }
 
 /// The bytes of one side without a pause.
 #[derive(Clone, Copy, Debug)]
-struct Run {
+struct ByteRun {
     start: Time,
     end: Time,
     bytes: u64,
 }
 
-impl Run {
-    fn new(time: Time, bytes: u64) -> Run {
-        Run { start: time, end: time, bytes }
+impl ByteRun {
+    fn new(time: Time, bytes: u64) -> ByteRun {
+        ByteRun { start: time, end: time, bytes }
     }
 
     fn extend(&mut self, time: Time, bytes: u64) {
@@ -83,13 +86,15 @@ impl Conversation {
             number: collected.begin(&class),
             client,
             server,
-            streams: [Stream::default(), Stream::default()],
+            streams: [ByteStream::default(), ByteStream::default()],
             last_datagrams: LastPackets::default(),
             last_segments: LastPackets::default(),
-            turn: Turn::Nobody,
+            turn: ConversationTurn::Nobody,
             last: Time::ZERO,
             opened: None,
             finished: [false; 2],
+            heard: [false; 2],
+            has_payload: false,
             connection: None,
             before: None,
         }
@@ -117,7 +122,7 @@ impl Conversation {
             *self = Conversation::new(class, collected);
             return self.on_segment(from, segment, frame, collected);
         }
-        if matches!(self.turn, Turn::Ended) {
+        if matches!(self.turn, ConversationTurn::Ended) {
             return;
         }
         let time = frame.time;
@@ -133,6 +138,7 @@ impl Conversation {
         if payload == Payload::Copy {
             return;
         }
+        self.count_directions(side, matches!(payload, Payload::New(_)), collected);
         if segment.syn && segment.ack.is_none() {
             self.opened = Some(time);
         } else if side == CLIENT && segment.ack.is_some() {
@@ -168,6 +174,19 @@ impl Conversation {
         }
     }
 
+    /// Counts the connection among those with payload, and, as long as only one side is heard, among those of one
+    /// direction.
+    fn count_directions(&mut self, side: usize, is_payload: bool, collected: &mut Collected) {
+        let one_way = |of: &Conversation| of.has_payload && of.heard != [true; 2];
+        let (had_payload, was_one_way) = (self.has_payload, one_way(self));
+        self.heard[side] = true;
+        self.has_payload |= is_payload;
+        let tally = collected.tally(self.number);
+        tally.with_data += u64::from(self.has_payload && !had_payload);
+        tally.one_way += u64::from(one_way(self));
+        tally.one_way -= u64::from(was_one_way);
+    }
+
     pub(super) fn on_datagram(
         &mut self,
         from: End,
@@ -190,50 +209,52 @@ impl Conversation {
     fn on_bytes(&mut self, side: usize, time: Time, bytes: u64, is_turn: bool, collected: &mut Collected) {
         let is_pause = time.saturating_since(self.last) > collected.idle;
         self.last = time;
-        let run = Run::new(time, bytes);
+        let run = ByteRun::new(time, bytes);
         self.turn = match (self.turn, side) {
-            (Turn::Ended, _) => Turn::Ended,
-            (Turn::Nobody, _) => self.begin(side, run),
-            (Turn::Client(mut request), CLIENT) if !is_pause => {
+            (ConversationTurn::Ended, _) => ConversationTurn::Ended,
+            (ConversationTurn::Nobody, _) => self.begin(side, run),
+            (ConversationTurn::Client(mut request), CLIENT) if !is_pause => {
                 request.extend(time, bytes);
-                Turn::Client(request)
+                ConversationTurn::Client(request)
             }
-            (Turn::Client(request), CLIENT) => {
+            (ConversationTurn::Client(request), CLIENT) => {
                 self.flow(CLIENT, request, collected);
                 self.before = None;
-                Turn::Client(run)
+                ConversationTurn::Client(run)
             }
-            (Turn::Client(request), _) if is_turn => {
+            (ConversationTurn::Client(request), _) if is_turn => {
                 let arrived = self.streams[CLIENT].arrival().unwrap_or(request.end);
-                Turn::Server { request, arrived, response: run }
+                ConversationTurn::Server { request, arrived, response: run }
             }
-            (Turn::Client(request), _) => self.overlap(side, [Some(request), None], run, collected),
-            (Turn::Server { request, arrived, mut response }, SERVER) if !is_pause => {
+            (ConversationTurn::Client(request), _) => {
+                self.overlap(side, [Some(request), None], run, collected)
+            }
+            (ConversationTurn::Server { request, arrived, mut response }, SERVER) if !is_pause => {
                 response.extend(time, bytes);
-                Turn::Server { request, arrived, response }
+                ConversationTurn::Server { request, arrived, response }
             }
-            (Turn::Server { request, arrived, response }, SERVER) => {
+            (ConversationTurn::Server { request, arrived, response }, SERVER) => {
                 self.exchange(request, arrived, response, collected);
                 self.before = None;
-                Turn::Push(run)
+                ConversationTurn::Push(run)
             }
-            (Turn::Server { request, arrived, response }, _) if is_turn => {
+            (ConversationTurn::Server { request, arrived, response }, _) if is_turn => {
                 self.exchange(request, arrived, response, collected);
-                Turn::Client(run)
+                ConversationTurn::Client(run)
             }
-            (Turn::Server { request, response, .. }, _) => {
+            (ConversationTurn::Server { request, response, .. }, _) => {
                 self.overlap(side, [Some(request), Some(response)], run, collected)
             }
-            (Turn::Push(mut push), SERVER) if !is_pause => {
+            (ConversationTurn::Push(mut push), SERVER) if !is_pause => {
                 push.extend(time, bytes);
-                Turn::Push(push)
+                ConversationTurn::Push(push)
             }
-            (Turn::Push(push), _) if side == SERVER || is_turn => {
+            (ConversationTurn::Push(push), _) if side == SERVER || is_turn => {
                 self.flow(SERVER, push, collected);
                 self.begin(side, run)
             }
-            (Turn::Push(push), _) => self.overlap(side, [None, Some(push)], run, collected),
-            (Turn::Both(runs), _) => {
+            (ConversationTurn::Push(push), _) => self.overlap(side, [None, Some(push)], run, collected),
+            (ConversationTurn::Both(runs), _) => {
                 let own = &self.streams[side];
                 let is_quiet = is_turn && own.acknowledged == Some(own.place - bytes);
                 if is_quiet {
@@ -246,18 +267,30 @@ impl Conversation {
         };
     }
 
-    fn begin(&self, side: usize, run: Run) -> Turn {
-        if side == CLIENT { Turn::Client(run) } else { Turn::Push(run) }
+    fn begin(&self, side: usize, run: ByteRun) -> ConversationTurn {
+        if side == CLIENT { ConversationTurn::Client(run) } else { ConversationTurn::Push(run) }
     }
 
     /// Begins to count both sides as flows, since one has not waited for the other.
-    fn overlap(&mut self, side: usize, runs: [Option<Run>; 2], run: Run, collected: &mut Collected) -> Turn {
+    fn overlap(
+        &mut self,
+        side: usize,
+        runs: [Option<ByteRun>; 2],
+        run: ByteRun,
+        collected: &mut Collected,
+    ) -> ConversationTurn {
         collected.tally(self.number).overlaps += 1;
         self.before = None;
         self.both(side, runs, run, collected)
     }
 
-    fn both(&self, side: usize, mut runs: [Option<Run>; 2], run: Run, collected: &mut Collected) -> Turn {
+    fn both(
+        &self,
+        side: usize,
+        mut runs: [Option<ByteRun>; 2],
+        run: ByteRun,
+        collected: &mut Collected,
+    ) -> ConversationTurn {
         match &mut runs[side] {
             Some(known) if run.start.saturating_since(known.end) <= collected.idle => {
                 known.extend(run.end, run.bytes);
@@ -267,7 +300,7 @@ impl Conversation {
                 ended.into_iter().for_each(|ended| self.flow(side, ended, collected));
             }
         }
-        Turn::Both(runs)
+        ConversationTurn::Both(runs)
     }
 
     /// Moves the end of a side's message, of which bytes were sent again before they were acknowledged.
@@ -277,13 +310,13 @@ impl Conversation {
             return;
         }
         match (&mut self.turn, side) {
-            (Turn::Client(run), CLIENT) | (Turn::Push(run), SERVER) => run.end = time,
-            (Turn::Server { response, .. }, SERVER) => response.end = time,
+            (ConversationTurn::Client(run), CLIENT) | (ConversationTurn::Push(run), SERVER) => run.end = time,
+            (ConversationTurn::Server { response, .. }, SERVER) => response.end = time,
             _ => {}
         }
     }
 
-    fn exchange(&mut self, request: Run, arrived: Time, response: Run, collected: &mut Collected) {
+    fn exchange(&mut self, request: ByteRun, arrived: Time, response: ByteRun, collected: &mut Collected) {
         let far = self.streams[SERVER].arrival().unwrap_or(response.end);
         let ended = far.max(response.end);
         let connection = *self.connection.get_or_insert_with(|| collected.next_connection());
@@ -306,29 +339,31 @@ impl Conversation {
         });
     }
 
-    fn flows(&mut self, runs: [Option<Run>; 2], collected: &mut Collected) {
+    fn flows(&mut self, runs: [Option<ByteRun>; 2], collected: &mut Collected) {
         for (side, run) in runs.into_iter().enumerate() {
             run.into_iter().for_each(|run| self.flow(side, run, collected));
         }
     }
 
-    fn flow(&self, side: usize, run: Run, collected: &mut Collected) {
+    fn flow(&self, side: usize, run: ByteRun, collected: &mut Collected) {
         let (source, destination) = (self.end_of(side).host, self.end_of(1 - side).host);
-        let Run { start, end, bytes } = run;
+        let ByteRun { start, end, bytes } = run;
         collected.flow(SeenFlow { class: self.number, start, end, source, destination, bytes });
     }
 
     /// Ends the conversation: the connection is closed, or forgotten.
     pub(super) fn end(&mut self, collected: &mut Collected) {
-        match std::mem::replace(&mut self.turn, Turn::Ended) {
-            Turn::Nobody | Turn::Ended => {}
-            Turn::Client(_) if self.connection.is_some() => collected.tally(self.number).unanswered += 1,
-            Turn::Client(request) => self.flow(CLIENT, request, collected),
-            Turn::Server { request, arrived, response } => {
+        match std::mem::replace(&mut self.turn, ConversationTurn::Ended) {
+            ConversationTurn::Nobody | ConversationTurn::Ended => {}
+            ConversationTurn::Client(_) if self.connection.is_some() => {
+                collected.tally(self.number).unanswered += 1
+            }
+            ConversationTurn::Client(request) => self.flow(CLIENT, request, collected),
+            ConversationTurn::Server { request, arrived, response } => {
                 self.exchange(request, arrived, response, collected);
             }
-            Turn::Push(push) => self.flow(SERVER, push, collected),
-            Turn::Both(runs) => self.flows(runs, collected),
+            ConversationTurn::Push(push) => self.flow(SERVER, push, collected),
+            ConversationTurn::Both(runs) => self.flows(runs, collected),
         }
     }
 
@@ -338,9 +373,9 @@ impl Conversation {
         let stream = &self.streams[SERVER];
         let is_quiet = end.saturating_since(self.last) >= QUIET;
         let is_whole = is_quiet || self.class.is_datagram || stream.acknowledged == Some(stream.place);
-        if matches!(self.turn, Turn::Server { .. }) && !is_whole {
+        if matches!(self.turn, ConversationTurn::Server { .. }) && !is_whole {
             collected.tally(self.number).unanswered += 1;
-            self.turn = Turn::Ended;
+            self.turn = ConversationTurn::Ended;
         }
         self.end(collected);
     }

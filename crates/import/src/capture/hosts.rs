@@ -1,4 +1,4 @@
-//! [`Hosts`]: the numbers of the hosts of a capture.
+//! [`CapturedHosts`]: the numbers of the hosts of a capture.
 
 use hashbrown::HashMap;
 use plimsoll_bursts::Address;
@@ -7,7 +7,7 @@ use plimsoll_text::counted;
 use crate::found::{Note, Remark};
 
 /// The hosts, by number in order of their first packet.
-pub(super) struct Hosts {
+pub(super) struct CapturedHosts {
     numbers: HashMap<Address, u32>,
     addresses: Vec<Address>,
     most: usize,
@@ -17,9 +17,16 @@ pub(super) struct Hosts {
     beyond: u64,
 }
 
-impl Hosts {
-    pub(super) fn new(most: usize) -> Hosts {
-        Hosts { numbers: HashMap::new(), addresses: Vec::new(), most, to_many: 0, unknown: 0, beyond: 0 }
+impl CapturedHosts {
+    pub(super) fn new(most: usize) -> CapturedHosts {
+        CapturedHosts {
+            numbers: HashMap::new(),
+            addresses: Vec::new(),
+            most,
+            to_many: 0,
+            unknown: 0,
+            beyond: 0,
+        }
     }
 
     /// Returns the number of a host; `None` if the packet is left out.

@@ -1,4 +1,4 @@
-//! [`Merged`]: the frames of several captures in the order of their times, on one clock.
+//! [`MergedCaptures`]: the frames of several captures in the order of their times, on one clock.
 
 use std::io::Read;
 
@@ -6,14 +6,16 @@ use plimsoll_bursts::{Frame, Reader, Skipped};
 use plimsoll_text::counted;
 use plimsoll_units::Time;
 
-use super::{CaptureError, CaptureInput};
+use super::{CaptureError, NamedCapture};
 use crate::found::{Note, Remark};
 
 /// Captures that are read side by side.
-pub(super) struct Merged<R> {
+pub(super) struct MergedCaptures<R> {
     captures: Vec<OpenCapture<R>>,
     decapsulate: bool,
     packets: u64,
+    /// Packets that are cut within their headers.
+    cut: u64,
 }
 
 struct OpenCapture<R> {
@@ -31,11 +33,14 @@ struct OpenCapture<R> {
 /// A capture has fewer interfaces than this.
 const INTERFACES: u32 = 65_536;
 
-impl<R: Read> Merged<R> {
+impl<R: Read> MergedCaptures<R> {
     /// Opens the captures and reads the first frame of each.
-    pub(super) fn new(inputs: Vec<CaptureInput<R>>, decapsulate: bool) -> Result<Merged<R>, CaptureError> {
+    pub(super) fn new(
+        inputs: Vec<NamedCapture<R>>,
+        decapsulate: bool,
+    ) -> Result<MergedCaptures<R>, CaptureError> {
         let mut captures = Vec::new();
-        for (number, CaptureInput { name, input }) in (0..).zip(inputs) {
+        for (number, NamedCapture { name, input }) in (0..).zip(inputs) {
             let reader =
                 Reader::new(input).map_err(|error| CaptureError::Read { name: name.clone(), error })?;
             let first = number * INTERFACES;
@@ -50,7 +55,7 @@ impl<R: Read> Merged<R> {
                 capture.later = u64::try_from(later).unwrap_or(0);
             }
         }
-        Ok(Merged { captures, decapsulate, packets: 0 })
+        Ok(MergedCaptures { captures, decapsulate, packets: 0, cut: 0 })
     }
 
     /// Returns whether Plimsoll's simulator or emulator has written a capture.
@@ -63,6 +68,17 @@ impl<R: Read> Merged<R> {
         self.packets
     }
 
+    /// Returns how many packets are cut within their headers, and what to do; empty if none is.
+    pub(super) fn cut_text(&self) -> String {
+        if self.cut == 0 {
+            return String::new();
+        }
+        format!(
+            "{} cut before the end of the TCP or UDP header: capture 96 bytes of each (tcpdump -s 96)",
+            counted(self.cut, "packet")
+        )
+    }
+
     /// Returns the next frame of all captures.
     pub(super) fn next(&mut self) -> Option<Frame> {
         let ready = self.captures.iter_mut().filter(|capture| capture.next.is_some());
@@ -71,6 +87,7 @@ impl<R: Read> Merged<R> {
         let frame = capture.next.take()?;
         capture.advance(self.decapsulate);
         self.packets += 1;
+        self.cut += u64::from(frame.is_cut);
         Some(Frame { time, ..frame })
     }
 
@@ -79,6 +96,9 @@ impl<R: Read> Merged<R> {
         let mut notes = Vec::new();
         let mut note = |remark, text| notes.push(Note { remark, text });
         note(Remark::Found, counted(self.packets, "packet"));
+        if self.cut > 0 {
+            note(Remark::Warning, format!("{}; they are ignored", self.cut_text()));
+        }
         for OpenCapture { name, reader, ended, .. } in &self.captures {
             let Skipped { unsupported, untimed, jumps, .. } = reader.skipped();
             let found = [

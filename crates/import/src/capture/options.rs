@@ -8,7 +8,7 @@ pub struct CaptureOptions {
     /// A pause that ends a message to which nothing comes back.
     pub idle: Span,
     /// What separates classes; by default the server's port, and nothing where Plimsoll made the ports up.
-    pub class: Option<ClassBy>,
+    pub class: Option<CaptureClassBy>,
     /// The rule by which requests start.
     pub starts: StartBy,
     /// The most messages that are kept.
@@ -23,7 +23,7 @@ pub struct CaptureOptions {
 
 /// What separates one class of traffic from another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum ClassBy {
+pub enum CaptureClassBy {
     /// A class for each port of a server.
     Port,
     /// The differentiated services code point of the first packet.

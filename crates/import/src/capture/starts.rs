@@ -12,7 +12,7 @@ use plimsoll_units::Span;
 use super::collected::SeenExchange;
 
 /// How the requests of a class start.
-pub(super) struct Judged {
+pub(super) struct StartVerdict {
     /// Requests wait for the response before.
     pub(super) waits: bool,
     /// The reason, in words.
@@ -28,7 +28,7 @@ const ERROR: f64 = 0.2;
 
 /// Sums over the requests of one connection: latency x, and time y to the next start.
 #[derive(Default)]
-struct Sums {
+struct LatencySums {
     last: Option<(Span, Span)>,
     n: f64,
     x: f64,
@@ -39,8 +39,8 @@ struct Sums {
 }
 
 /// Judges the requests of a class, in order of their start; `overlaps` is how often one has met an open one.
-pub(super) fn judge(exchanges: &[&SeenExchange], overlaps: u64) -> Judged {
-    let mut connections: BTreeMap<u32, Sums> = BTreeMap::new();
+pub(super) fn judge(exchanges: &[&SeenExchange], overlaps: u64) -> StartVerdict {
+    let mut connections: BTreeMap<u32, LatencySums> = BTreeMap::new();
     for seen in exchanges {
         let sums = connections.entry(seen.connection).or_default();
         let start = Span::from_ps(seen.start.as_ps());
@@ -76,5 +76,5 @@ pub(super) fn judge(exchanges: &[&SeenExchange], overlaps: u64) -> Judged {
         "{how} ({overlaps} met an open one on their connection, where independent ones would {expected:.0} \
          times{slope})"
     );
-    Judged { waits, why }
+    StartVerdict { waits, why }
 }

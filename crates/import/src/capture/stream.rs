@@ -1,11 +1,11 @@
-//! [`Stream`]: the bytes of one direction of a conversation, by sequence numbers, and where they were seen.
+//! [`ByteStream`]: the bytes of one direction of a conversation, by sequence numbers, and where they were seen.
 
 use plimsoll_bursts::CapturedSegment;
 use plimsoll_units::Time;
 
 /// One direction of a conversation. Places count payload bytes from the first that was seen.
 #[derive(Debug, Default)]
-pub(super) struct Stream {
+pub(super) struct ByteStream {
     /// The interface on which the direction was first seen. Packets on others are copies.
     near: Option<u32>,
     /// The sequence number of the byte after all that were seen.
@@ -51,7 +51,7 @@ pub(super) struct Acknowledged {
 /// The most holes that a direction remembers.
 const HOLES: usize = 32;
 
-impl Stream {
+impl ByteStream {
     /// Takes a segment of this direction.
     pub(super) fn on_segment(&mut self, segment: &CapturedSegment, interface: u32, time: Time) -> Payload {
         let is_far = *self.near.get_or_insert(interface) != interface;

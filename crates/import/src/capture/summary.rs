@@ -4,14 +4,16 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use plimsoll_text::{count, counted};
-use plimsoll_units::Time;
+use plimsoll_units::{Span, Time};
 
 use super::collected::{Collected, SeenExchange, SeenFlow};
-use super::compared::{Compared, Tally};
-use super::hosts::Hosts;
+use super::compared::{ComparedClass, Tally};
+use super::hosts::CapturedHosts;
 use super::options::{CaptureOptions, StartBy};
 use super::starts;
-use crate::found::{Class, Exchange, Flow, Found, Note, Remark, Start, Traffic};
+use crate::found::{
+    ClassTraffic, FoundExchange, FoundFlow, ImportFound, Note, Remark, RequestStart, TrafficClass,
+};
 
 /// The most classes of a scenario; the smaller ones are one.
 const CLASSES_MAX: usize = 12;
@@ -19,11 +21,11 @@ const CLASSES_MAX: usize = 12;
 /// Returns the traffic, and what to compare a run with.
 pub(super) fn summarise(
     mut collected: Collected,
-    hosts: &Hosts,
+    hosts: &CapturedHosts,
     range: Range<Time>,
     mut notes: Vec<Note>,
     options: &CaptureOptions,
-) -> (Found, Vec<Compared>) {
+) -> (ImportFound, Vec<ComparedClass>) {
     if collected.is_full() {
         notes.push(ignored(format!(
             "everything after the first {}, which is the most (--messages-max): a shorter capture, or one of fewer \
@@ -32,7 +34,10 @@ pub(super) fn summarise(
         )));
     }
     if collected.left_out > 0 {
-        notes.push(ignored(format!("{} without TCP or UDP", counted(collected.left_out, "packet"))));
+        notes.push(ignored(format!(
+            "{} without TCP or UDP, or from a host to itself",
+            counted(collected.left_out, "packet")
+        )));
     }
     let names = largest_classes(&mut collected);
     let Collected { exchanges, flows, tallies, turnarounds, .. } = collected;
@@ -51,7 +56,7 @@ pub(super) fn summarise(
         if of_class.is_empty() && own_flows.is_empty() {
             continue;
         }
-        notes.extend(about(name, tally, of_class.len()));
+        notes.extend(about(name, tally, of_class.len(), options.idle));
         let waits = match options.starts {
             StartBy::Time => false,
             StartBy::Response => true,
@@ -66,10 +71,10 @@ pub(super) fn summarise(
             let (service, assumed) = turnarounds.network(seen.server, seen.client, seen.has_copies);
             let (path, _) = turnarounds.network(seen.client, seen.server, seen.has_copies);
             is_assumed |= assumed;
-            Exchange {
+            FoundExchange {
                 start: match seen.think.filter(|_| waits) {
-                    Some(think) => Start::After(think.saturating_sub(path)),
-                    None => Start::At(since(seen.start)),
+                    Some(think) => RequestStart::After(think.saturating_sub(path)),
+                    None => RequestStart::At(since(seen.start)),
                 },
                 connection: seen.connection,
                 client: numbers[seen.client as usize],
@@ -81,11 +86,11 @@ pub(super) fn summarise(
             }
         };
         if !of_class.is_empty() {
-            let traffic = Traffic::Exchanges(of_class.iter().map(&mut exchange).collect());
-            classes.push(Class { name: name.clone(), traffic });
+            let traffic = ClassTraffic::Exchanges(of_class.iter().map(&mut exchange).collect());
+            classes.push(TrafficClass { name: name.clone(), traffic });
         }
         if !own_flows.is_empty() {
-            let flow = |seen: &&SeenFlow| Flow {
+            let flow = |seen: &&SeenFlow| FoundFlow {
                 start: since(seen.start),
                 end: since(seen.end),
                 source: numbers[seen.source as usize],
@@ -93,7 +98,10 @@ pub(super) fn summarise(
                 bytes: seen.bytes,
             };
             let name = if of_class.is_empty() { name.clone() } else { format!("{name}-flows") };
-            classes.push(Class { name, traffic: Traffic::Flows(own_flows.iter().map(flow).collect()) });
+            classes.push(TrafficClass {
+                name,
+                traffic: ClassTraffic::Flows(own_flows.iter().map(flow).collect()),
+            });
         }
     }
     if is_assumed {
@@ -106,7 +114,7 @@ pub(super) fn summarise(
     let pause = format!("a pause of {} ends a message to which nothing comes back (--idle)", options.idle);
     notes.push(Note { remark: Remark::Assumed, text: pause });
     let duration = range.end.saturating_since(range.start);
-    (Found { hosts: host_names, classes, duration, notes }, compared)
+    (ImportFound { hosts: host_names, classes, duration, notes }, compared)
 }
 
 /// Returns the name of each class, of which the smaller ones beyond [`CLASSES_MAX`] have become the last.
@@ -132,9 +140,20 @@ fn largest_classes(collected: &mut Collected) -> Vec<String> {
 }
 
 /// Returns what has to be known about one class.
-fn about(name: &str, tally: &Tally, exchanges: usize) -> Vec<Note> {
+fn about(name: &str, tally: &Tally, exchanges: usize, idle: Span) -> Vec<Note> {
     let mut notes = Vec::new();
     let compared = tally.compared(String::new(), std::iter::empty());
+    if 2 * tally.one_way > tally.with_data {
+        let text = format!(
+            "{name}: {} of {} with payload have packets of one direction alone, not even acknowledgements: the \
+             capture lacks the other direction, as that of one queue or of a mirror port for one direction does. No \
+             request has its response, so all bytes are flows, which end at pauses ({idle}, --idle), and there are \
+             neither latencies nor think times; capture both directions, or give both captures",
+            count(tally.one_way),
+            counted(tally.with_data, "TCP connection")
+        );
+        notes.push(Note { remark: Remark::Warning, text });
+    }
     if compared.tls_packets > 0 {
         notes.push(found(format!(
             "{name}: TLS, so sizes are those of records, with their heads, and handshakes are requests as well"

@@ -5,24 +5,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use plimsoll_text::{count, counted};
 use plimsoll_units::Span;
 
-use super::intake::{ClassBy, Intake, UDP};
-use super::mapping::Mapping;
-use super::observations::Observation;
+use super::intake::{FlowClassBy, Intake, UDP};
+use super::mapping::ColumnMapping;
+use super::observations::FlowObservation;
 use super::{FlowSettings, observations::JoinCounts};
-use crate::found::{Class, Flow, Found, Note, Remark, Traffic};
+use crate::found::{ClassTraffic, FoundFlow, ImportFound, Note, Remark, TrafficClass};
 use crate::invalid::Invalid;
 
 /// Facts about the files that become notes.
 #[derive(Default)]
-pub(crate) struct Facts {
+pub(crate) struct LogFacts {
     /// The number of files by the name of their format.
     formats: BTreeMap<String, u64>,
     /// Files whose records have no ports.
     without_ports: BTreeSet<String>,
 }
 
-impl Facts {
-    pub(crate) fn file(&mut self, name: &str, format: &str, mapping: &Mapping) {
+impl LogFacts {
+    pub(crate) fn file(&mut self, name: &str, format: &str, mapping: &ColumnMapping) {
         *self.formats.entry(format.to_owned()).or_default() += 1;
         if !mapping.has_ports() {
             self.without_ports.insert(name.to_owned());
@@ -45,8 +45,8 @@ pub(crate) fn found(
     settings: &FlowSettings,
     times: bool,
     gap: Span,
-    facts: Facts,
-) -> Result<Found, Invalid> {
+    facts: LogFacts,
+) -> Result<ImportFound, Invalid> {
     let mut notes = Notes::default();
     for (format, files) in &facts.formats {
         notes.found(format!("{} of the format {format}", counted(*files, "file")));
@@ -137,12 +137,12 @@ pub(crate) fn found(
     if classes.is_empty() {
         return Err(Invalid::new("flows", "no flow has payload", "bytes of payload"));
     }
-    Ok(Found { hosts: assembly.names, classes, duration, notes: notes.list })
+    Ok(ImportFound { hosts: assembly.names, classes, duration, notes: notes.list })
 }
 
 /// Returns the payload of a flow. A TCP flow with up to a byte a packet, or up to the options of a SYN, only
 /// acknowledges another.
-fn payload(flow: &Observation, source: &str) -> u64 {
+fn payload(flow: &FlowObservation, source: &str) -> u64 {
     let is_udp = flow.key.protocol == UDP;
     let of_version = if source.contains(':') { 20 } else { 0 };
     let headers = HEADERS + of_version + if is_udp { 0 } else { 24 };
@@ -154,7 +154,7 @@ fn payload(flow: &Observation, source: &str) -> u64 {
 /// The flows of a class, with the samples on which they are based.
 #[derive(Default)]
 struct ClassFlows {
-    flows: Vec<Flow>,
+    flows: Vec<FoundFlow>,
     bytes: u64,
     samples: u64,
 }
@@ -168,7 +168,7 @@ struct Assembly {
 }
 
 impl Assembly {
-    fn add(&mut self, flow: &Observation, hosts: &[String], first: u64, bytes: u64) {
+    fn add(&mut self, flow: &FlowObservation, hosts: &[String], first: u64, bytes: u64) {
         let mut number = |host: u32| {
             *self.numbers.entry(host).or_insert_with(|| {
                 self.names.push(hosts[host as usize].clone());
@@ -178,13 +178,25 @@ impl Assembly {
         let (source, destination) = (number(flow.key.source), number(flow.key.destination));
         let class = self.classes.entry(flow.key.class).or_default();
         let span = |time: u64| Span::from_ns(time - first);
-        class.flows.push(Flow { start: span(flow.start), end: span(flow.end), source, destination, bytes });
+        class.flows.push(FoundFlow {
+            start: span(flow.start),
+            end: span(flow.end),
+            source,
+            destination,
+            bytes,
+        });
         class.bytes = class.bytes.saturating_add(bytes);
         class.samples += flow.samples;
     }
 
     /// Returns the classes, the largest first.
-    fn finish(&mut self, by: &ClassBy, labels: &[String], sampling: u64, notes: &mut Notes) -> Vec<Class> {
+    fn finish(
+        &mut self,
+        by: &FlowClassBy,
+        labels: &[String],
+        sampling: u64,
+        notes: &mut Notes,
+    ) -> Vec<TrafficClass> {
         let mut classes: Vec<(String, ClassFlows)> = std::mem::take(&mut self.classes)
             .into_iter()
             .map(|(class, flows)| (class_name(by, class, labels), flows))
@@ -207,22 +219,24 @@ impl Assembly {
                 notes.sampled(name, class.samples, sampling);
             }
         }
-        let class =
-            |(name, class): (String, ClassFlows)| Class { name, traffic: Traffic::Flows(class.flows) };
+        let class = |(name, class): (String, ClassFlows)| TrafficClass {
+            name,
+            traffic: ClassTraffic::Flows(class.flows),
+        };
         classes.into_iter().map(class).collect()
     }
 }
 
-fn class_name(by: &ClassBy, class: u32, labels: &[String]) -> String {
+fn class_name(by: &FlowClassBy, class: u32, labels: &[String]) -> String {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     match by {
-        ClassBy::Port if class > 0 => format!("port-{class}"),
-        ClassBy::Dscp => format!("dscp-{class}"),
-        ClassBy::Column(column) => match labels.get(class as usize).filter(|label| !label.is_empty()) {
+        FlowClassBy::Port if class > 0 => format!("port-{class}"),
+        FlowClassBy::Dscp => format!("dscp-{class}"),
+        FlowClassBy::Column(column) => match labels.get(class as usize).filter(|label| !label.is_empty()) {
             Some(label) => label.chars().map(|c| if is_name(c) { c } else { '-' }).collect(),
             None => format!("no-{}", column.chars().filter(|c| is_name(*c)).collect::<String>()),
         },
-        ClassBy::Port | ClassBy::One => "flows".to_owned(),
+        FlowClassBy::Port | FlowClassBy::One => "flows".to_owned(),
     }
 }
 

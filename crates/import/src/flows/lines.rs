@@ -1,4 +1,4 @@
-//! [`Lines`]: the lines of a log, one at a time, with a limit on their length; and the cells of a line.
+//! [`LogLines`]: the lines of a log, one at a time, with a limit on their length; and the cells of a line.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, Read};
@@ -9,16 +9,16 @@ use plimsoll_text::csv;
 pub(crate) const BYTES_MAX: usize = 1 << 20;
 
 /// The lines of a log; memory is that of one line.
-pub(crate) struct Lines<R> {
+pub(crate) struct LogLines<R> {
     input: R,
     buffer: Vec<u8>,
     /// The number of the current line, from 1.
     pub(crate) number: u64,
 }
 
-impl<R: BufRead> Lines<R> {
-    pub(crate) fn new(input: R) -> Lines<R> {
-        Lines { input, buffer: Vec::new(), number: 0 }
+impl<R: BufRead> LogLines<R> {
+    pub(crate) fn new(input: R) -> LogLines<R> {
+        LogLines { input, buffer: Vec::new(), number: 0 }
     }
 
     /// Reads the next line, without its end and without white space around it. Bytes that are not UTF-8 become U+FFFD.
@@ -74,14 +74,14 @@ mod tests {
 
     #[test]
     fn lines_are_numbered_and_limited() {
-        let mut lines = Lines::new("\u{feff}a,b\r\n\n  c \n".as_bytes());
+        let mut lines = LogLines::new("\u{feff}a,b\r\n\n  c \n".as_bytes());
         let mut seen = Vec::new();
         while let Some(line) = lines.next().unwrap() {
             seen.push(line.into_owned());
         }
         assert_eq!((seen, lines.number), (vec!["a,b".to_owned(), String::new(), "c".to_owned()], 3));
         let long = [b"x\n".to_vec(), vec![b'y'; BYTES_MAX + 1]].concat();
-        let mut lines = Lines::new(&*long);
+        let mut lines = LogLines::new(&*long);
         lines.next().unwrap();
         assert!(lines.next().unwrap_err().to_string().contains("line 2 has more than 1048576 bytes"));
     }

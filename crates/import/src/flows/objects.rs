@@ -1,4 +1,5 @@
-//! [`Objects`]: the records of a log in JSON, an array of objects or an object a line, one at a time.
+//! [`Objects`]: the records of a log in JSON, an array of objects or an object a line, one at a time. An object that
+//! begins with an array `records`, as exports of Azure do, is that array.
 
 use std::io::{self, BufRead};
 
@@ -57,7 +58,10 @@ impl<R: BufRead> Objects<R> {
                     b'}' if !in_string => depth -= 1,
                     _ => {}
                 }
-                if depth == 0 {
+                if byte == b'[' && depth == 1 && is_wrapper(&self.buffer) {
+                    self.buffer.clear();
+                    depth = 0;
+                } else if depth == 0 {
                     is_whole = true;
                     break;
                 }
@@ -73,6 +77,19 @@ impl<R: BufRead> Objects<R> {
             }
         }
     }
+}
+
+/// Returns whether the begin of an object is that of an array `records`.
+fn is_wrapper(begin: &[u8]) -> bool {
+    const BEGIN: &[u8] = b"{\"records\":[";
+    begin.len() < 100 && begin.iter().filter(|byte| !byte.is_ascii_whitespace()).eq(BEGIN)
+}
+
+/// Returns the texts at the end of a path of arrays within an object.
+pub(crate) fn texts_within<'a>(object: &'a Value, path: &[String]) -> Vec<&'a str> {
+    let Some((first, rest)) = path.split_first() else { return object.as_str().into_iter().collect() };
+    let array = first.split('.').try_fold(object, |value, key| value.get(key)).and_then(Value::as_array);
+    array.into_iter().flatten().flat_map(|value| texts_within(value, rest)).collect()
 }
 
 /// Returns the text of the value at a path of keys such as `connection.src_ip`; `None` where there is none.
@@ -92,7 +109,7 @@ mod tests {
 
     #[test]
     fn objects_of_arrays_and_lines_are_read() {
-        let text = "[\n{\"a\": \"}{\\\"\", \"b\": {\"c\": 1}}\n,{\"a\": 2}]\n{\"a\":3}";
+        let text = "{ \"records\": [\n{\"a\": \"}{\\\"\", \"b\": {\"c\": 1}}\n,{\"a\": 2}]}\n{\"a\":3}";
         let mut objects = Objects::new(text.as_bytes());
         let mut seen = Vec::new();
         while let Some(object) = objects.next().unwrap() {

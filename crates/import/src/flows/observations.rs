@@ -17,7 +17,7 @@ use crate::invalid::Invalid;
 
 /// The connection and the direction that a record belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct FlowKey {
+pub(crate) struct RecordKey {
     pub(crate) source: u32,
     pub(crate) destination: u32,
     pub(crate) source_port: u16,
@@ -30,8 +30,8 @@ pub(crate) struct FlowKey {
 
 /// The bytes of a flow that one exporter saw.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Observation {
-    pub(crate) key: FlowKey,
+pub(crate) struct FlowObservation {
+    pub(crate) key: RecordKey,
     pub(crate) exporter: u32,
     /// The time of the first packet, in nanoseconds.
     pub(crate) start: u64,
@@ -63,7 +63,7 @@ pub(crate) struct JoinCounts {
 
 /// The records of all files by their keys, from which flows are joined and doubles removed.
 pub(crate) struct Observations {
-    list: Vec<Observation>,
+    list: Vec<FlowObservation>,
     /// The list is joined when it has this many records.
     limit: usize,
     flows_max: usize,
@@ -85,7 +85,7 @@ impl Observations {
     ///
     /// # Errors
     /// Returns an error if there are more flows than are kept.
-    pub(crate) fn push(&mut self, observation: Observation) -> Result<(), Invalid> {
+    pub(crate) fn push(&mut self, observation: FlowObservation) -> Result<(), Invalid> {
         if self.list.len() >= self.limit {
             self.join();
             if self.list.len() >= self.flows_max {
@@ -113,7 +113,7 @@ impl Observations {
     fn join(&mut self) {
         self.list.sort_unstable();
         let mut kept = 0;
-        let mut last: Option<Observation> = None;
+        let mut last: Option<FlowObservation> = None;
         for index in 0..self.list.len() {
             let next = self.list[index];
             let of_same = last.filter(|last| (last.key, last.exporter) == (next.key, next.exporter));
@@ -145,15 +145,15 @@ impl Observations {
     }
 
     /// Returns each flow once, with the counts.
-    pub(crate) fn finish(mut self) -> (Vec<Observation>, JoinCounts) {
+    pub(crate) fn finish(mut self) -> (Vec<FlowObservation>, JoinCounts) {
         self.join();
         let mut seen: BTreeMap<(u32, u32), u64> = BTreeMap::new();
         for flow in &self.list {
             *seen.entry((flow.key.source, flow.exporter)).or_default() += flow.bytes;
         }
-        let mut flows: Vec<Observation> = Vec::new();
+        let mut flows: Vec<FlowObservation> = Vec::new();
         for of_key in self.list.chunk_by(|a, b| a.key == b.key) {
-            let bytes_seen = |flow: &Observation| seen.get(&(flow.key.source, flow.exporter)).copied();
+            let bytes_seen = |flow: &FlowObservation| seen.get(&(flow.key.source, flow.exporter)).copied();
             let nearest =
                 of_key.iter().max_by_key(|flow| (bytes_seen(flow), std::cmp::Reverse(flow.exporter)));
             let Some(nearest) = nearest.map(|flow| flow.exporter) else { continue };
@@ -178,11 +178,11 @@ impl Observations {
 
 /// Returns whether two records in a row are of the same packets, seen at two interfaces of one exporter: they are
 /// equal, or overlap by more than half of the shorter one. Samples of packets never are.
-fn is_doubled(before: &Observation, next: &Observation) -> bool {
+fn is_doubled(before: &FlowObservation, next: &FlowObservation) -> bool {
     if before.samples > 0 || next.samples > 0 {
         return false;
     }
-    let of = |flow: &Observation| (flow.start, flow.end, flow.bytes, flow.packets);
+    let of = |flow: &FlowObservation| (flow.start, flow.end, flow.bytes, flow.packets);
     let shorter = (before.end - before.start).min(next.end - next.start);
     let overlap = before.end.min(next.end).saturating_sub(next.start);
     of(before) == of(next) || overlap > shorter / 2 && shorter > 0
@@ -194,8 +194,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn record(port: u16, exporter: u32, (start, end): (u64, u64), bytes: u64) -> Observation {
-        let key = FlowKey {
+    fn record(port: u16, exporter: u32, (start, end): (u64, u64), bytes: u64) -> FlowObservation {
+        let key = RecordKey {
             source: 0,
             destination: 1,
             source_port: port,
@@ -204,11 +204,11 @@ mod tests {
             class: 80,
             serial: 0,
         };
-        Observation { key, exporter, start: start * MS, end: end * MS, bytes, packets: 1, samples: 0 }
+        FlowObservation { key, exporter, start: start * MS, end: end * MS, bytes, packets: 1, samples: 0 }
     }
 
     /// Returns start, end and bytes of the flows that these records are.
-    fn joined(records: &[Observation], limit: usize) -> (Vec<(u64, u64, u64)>, JoinCounts) {
+    fn joined(records: &[FlowObservation], limit: usize) -> (Vec<(u64, u64, u64)>, JoinCounts) {
         let mut all = Observations::with_limits(100 * MS, limit, 1000);
         for record in records {
             all.push(*record).unwrap();
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn records_of_one_flow_are_joined() {
         let counts = |joined, doubled, repeated| JoinCounts { joined, doubled, repeated };
-        let cases: [(&str, Vec<Observation>, Vec<Joined>, JoinCounts); 7] = [
+        let cases: [(&str, Vec<FlowObservation>, Vec<Joined>, JoinCounts); 7] = [
             (
                 "cut twice by an active timeout, in any order",
                 vec![record(1, 0, (60, 119), 5), record(1, 0, (0, 60), 7), record(1, 0, (121, 130), 1)],
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn samples_are_never_doubled() {
-        let sample = Observation { samples: 1, ..record(1, 0, (5, 5), 100) };
+        let sample = FlowObservation { samples: 1, ..record(1, 0, (5, 5), 100) };
         assert_eq!(joined(&[sample, sample], 100).0, [(5, 5, 200)]);
     }
 

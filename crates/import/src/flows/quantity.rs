@@ -2,7 +2,7 @@
 
 /// The unit of a column's numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Unit {
+pub(crate) enum ColumnUnit {
     /// A fraction of the basic unit, which is a nanosecond, a byte or 1.
     Scaled(u64, u64),
     /// Seconds since 1970 where the value is a number, and a date otherwise.
@@ -25,29 +25,24 @@ const SIZES: &[(&str, u64, u64)] = &[
     ("bit", 1, 8),
 ];
 
-impl Unit {
-    /// Finds a unit of time by its name.
-    pub(crate) fn of_time(name: &str) -> Option<Unit> {
-        find(TIMES, name)
+impl ColumnUnit {
+    /// Returns the units of time by their names.
+    pub(crate) fn times() -> impl Iterator<Item = (&'static str, ColumnUnit)> {
+        TIMES.iter().map(|(name, times, by)| (*name, ColumnUnit::Scaled(*times, *by)))
     }
 
-    /// Finds a unit of size by its name.
-    pub(crate) fn of_size(name: &str) -> Option<Unit> {
-        find(SIZES, name)
+    /// Returns the units of size by their names.
+    pub(crate) fn sizes() -> impl Iterator<Item = (&'static str, ColumnUnit)> {
+        SIZES.iter().map(|(name, times, by)| (*name, ColumnUnit::Scaled(*times, *by)))
     }
 
     /// Returns the value of a cell in the basic unit, rounded down; `None` if it is no number or date.
     pub(crate) fn parse(self, text: &str) -> Option<u64> {
         match self {
-            Unit::Scaled(times, by) => decimal(text, times, by),
-            Unit::Instant => decimal(text, 1_000_000_000, 1).or_else(|| date(text)),
+            ColumnUnit::Scaled(times, by) => decimal(text, times, by),
+            ColumnUnit::Instant => decimal(text, 1_000_000_000, 1).or_else(|| date(text)),
         }
     }
-}
-
-fn find(units: &[(&str, u64, u64)], name: &str) -> Option<Unit> {
-    let (_, times, by) = units.iter().find(|(known, ..)| *known == name)?;
-    Some(Unit::Scaled(*times, *by))
 }
 
 /// Returns a decimal number without a sign, multiplied by `times / by` and rounded down.
@@ -124,24 +119,27 @@ mod tests {
     #[test]
     fn times_and_sizes_have_their_units() {
         let second = 1_000_000_000;
-        let cases: [(Unit, &str, Option<u64>); 17] = [
-            (Unit::Instant, "1706702400", Some(1_706_702_400 * second)),
-            (Unit::Instant, "1706702400.25", Some(1_706_702_400 * second + second / 4)),
-            (Unit::Instant, "2024-01-31 12:00:00", Some(1_706_702_400 * second)),
-            (Unit::Instant, "2024-01-31T12:00:00.250Z", Some(1_706_702_400 * second + second / 4)),
-            (Unit::Instant, "2024-01-31T13:00:00+01:00", Some(1_706_702_400 * second)),
-            (Unit::Instant, "2024/03/01 00:00:00", Some(1_709_251_200 * second)),
-            (Unit::Instant, "1970-01-01", Some(0)),
-            (Unit::Instant, "2024-13-01 00:00:00", None),
-            (Unit::Instant, "yesterday", None),
-            (Unit::Instant, "-1", None),
-            (Unit::of_time("ms").unwrap(), "1706702400123", Some(1_706_702_400_123_000_000)),
-            (Unit::of_size("B").unwrap(), "1500", Some(1500)),
-            (Unit::of_size("KiB").unwrap(), "1.5", Some(1536)),
-            (Unit::of_size("bit").unwrap(), "12000", Some(1500)),
-            (Unit::of_size("B").unwrap(), "12 M", None),
-            (Unit::of_size("B").unwrap(), "", None),
-            (Unit::of_size("GB").unwrap(), "99999999999999999999", None),
+        let named = |name| {
+            ColumnUnit::times().chain(ColumnUnit::sizes()).find(|(known, _)| *known == name).unwrap().1
+        };
+        let cases: [(ColumnUnit, &str, Option<u64>); 17] = [
+            (ColumnUnit::Instant, "1706702400", Some(1_706_702_400 * second)),
+            (ColumnUnit::Instant, "1706702400.25", Some(1_706_702_400 * second + second / 4)),
+            (ColumnUnit::Instant, "2024-01-31 12:00:00", Some(1_706_702_400 * second)),
+            (ColumnUnit::Instant, "2024-01-31T12:00:00.250Z", Some(1_706_702_400 * second + second / 4)),
+            (ColumnUnit::Instant, "2024-01-31T13:00:00+01:00", Some(1_706_702_400 * second)),
+            (ColumnUnit::Instant, "2024/03/01 00:00:00", Some(1_709_251_200 * second)),
+            (ColumnUnit::Instant, "1970-01-01", Some(0)),
+            (ColumnUnit::Instant, "2024-13-01 00:00:00", None),
+            (ColumnUnit::Instant, "yesterday", None),
+            (ColumnUnit::Instant, "-1", None),
+            (named("ms"), "1706702400123", Some(1_706_702_400_123_000_000)),
+            (named("B"), "1500", Some(1500)),
+            (named("KiB"), "1.5", Some(1536)),
+            (named("bit"), "12000", Some(1500)),
+            (named("B"), "12 M", None),
+            (named("B"), "", None),
+            (named("GB"), "99999999999999999999", None),
         ];
         for (unit, text, expected) in cases {
             assert_eq!(unit.parse(text), expected, "{text}");

@@ -2,7 +2,7 @@
 
 /// What the values of a series are.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Form {
+pub(super) enum SeriesForm {
     /// A sum since the start of a program, which begins at 0 again when the program restarts.
     Counter,
     /// An amount for each second of the step.
@@ -13,7 +13,7 @@ pub(super) enum Form {
 ///
 /// A counter has a rate for each step but its first; one that has become smaller was restarted, and has counted from 0.
 /// Values that are no numbers, as of a host that was down, have no step.
-pub(super) fn rates(values: &[(f64, String)], form: Form) -> Result<(Vec<(u64, f64)>, u64), String> {
+pub(super) fn rates(values: &[(f64, String)], form: SeriesForm) -> Result<(Vec<(u64, f64)>, u64), String> {
     let (mut steps, mut resets) = (Vec::new(), 0);
     let mut last: Option<(u64, f64)> = None;
     for (seconds, text) in values {
@@ -32,14 +32,14 @@ pub(super) fn rates(values: &[(f64, String)], form: Form) -> Result<(Vec<(u64, f
             return Err(format!("invalid value \"{text}\""));
         }
         match (form, last) {
-            (Form::Rate, _) => steps.push((time, value)),
-            (Form::Counter, Some((before, count))) => {
+            (SeriesForm::Rate, _) => steps.push((time, value)),
+            (SeriesForm::Counter, Some((before, count))) => {
                 let is_reset = value < count;
                 resets += u64::from(is_reset);
                 let increase = if is_reset { value } else { value - count };
                 steps.push((time, increase * 1000.0 / (time - before) as f64));
             }
-            (Form::Counter, None) => {}
+            (SeriesForm::Counter, None) => {}
         }
         last = Some((time, value));
     }
@@ -62,10 +62,10 @@ mod tests {
         };
         let counter = series(&[(0.0, "100"), (10.0, "600"), (20.0, "200"), (30.0, "NaN"), (40.0, "400")]);
         assert_eq!(
-            rates(&counter, Form::Counter).unwrap(),
+            rates(&counter, SeriesForm::Counter).unwrap(),
             (vec![(10_000, 50.0), (20_000, 20.0), (40_000, 10.0)], 1)
         );
-        assert_eq!(rates(&series(&[(1.5, "7e1")]), Form::Rate).unwrap(), (vec![(1500, 70.0)], 0));
+        assert_eq!(rates(&series(&[(1.5, "7e1")]), SeriesForm::Rate).unwrap(), (vec![(1500, 70.0)], 0));
         for (values, problem) in [
             (vec![(1.0, "x")], "invalid value \"x\""),
             (vec![(1.0, "-1")], "invalid value \"-1\""),
@@ -73,7 +73,7 @@ mod tests {
             (vec![(-1.0, "1")], "invalid time -1"),
             (vec![(2.0, "1"), (2.0, "1")], "the time 2 does not ascend"),
         ] {
-            assert_eq!(rates(&series(&values), Form::Rate).unwrap_err(), problem);
+            assert_eq!(rates(&series(&values), SeriesForm::Rate).unwrap_err(), problem);
         }
     }
 }

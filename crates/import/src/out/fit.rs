@@ -1,11 +1,12 @@
-//! [`Fit`]: how well a model has the arrivals and the sizes of a class, and [`Table`], a distribution as a file.
+//! [`ModelFit`]: how well a model has the arrivals and the sizes of a class, and [`FittedTable`], a distribution as a
+//! file.
 
 use plimsoll_stats::percentile;
 use plimsoll_units::Span;
 
 /// Judgement of the model of one class.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Fit {
+pub(super) struct ModelFit {
     /// The class whose traffic was fitted.
     pub(super) class: String,
     /// The variance of the number of arrivals over its mean, in windows of ten mean gaps: 1 for Poisson.
@@ -13,14 +14,14 @@ pub(super) struct Fit {
     /// The share of requests that came within a tenth of the mean gap of the one before: 0.095 for Poisson.
     pub(super) in_bursts: Option<f64>,
     /// The name of each distribution, with its quantiles as measured and as fitted.
-    pub(super) quantiles: Vec<Quantiles>,
+    pub(super) quantiles: Vec<FitQuantiles>,
     /// Why the model is none of this class; empty if it is good.
     pub(super) problems: Vec<String>,
 }
 
 /// The quantiles of a distribution: measured, and fitted.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Quantiles {
+pub(super) struct FitQuantiles {
     pub(super) name: &'static str,
     /// The share, the measured value, and the fitted value.
     pub(super) rows: Vec<(f64, f64, f64)>,
@@ -39,9 +40,9 @@ const IN_BURSTS_MAX: f64 = 0.1;
 const WINDOW: usize = 10;
 const WINDOWS: usize = 20;
 
-impl Fit {
-    pub(super) fn new(class: &str) -> Fit {
-        Fit {
+impl ModelFit {
+    pub(super) fn new(class: &str) -> ModelFit {
+        ModelFit {
             class: class.to_owned(),
             burstiness: None,
             in_bursts: None,
@@ -99,13 +100,13 @@ impl Fit {
                 "{name}: {measured:.0} at the quantile {share}, where the model has {fitted:.0}"
             ));
         }
-        self.quantiles.push(Quantiles { name, rows });
+        self.quantiles.push(FitQuantiles { name, rows });
     }
 }
 
 /// A cumulative distribution as points, as `cdf` of a scenario reads them.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Table {
+pub(super) struct FittedTable {
     /// The values, and the share of measured ones that are not larger.
     points: Vec<(f64, f64)>,
     /// Only values at the points are drawn.
@@ -118,9 +119,9 @@ const DISTINCT: usize = 400;
 const POINTS: usize = 200;
 const TAIL: [f64; 5] = [0.9975, 0.999, 0.9995, 0.9999, 1.0];
 
-impl Table {
+impl FittedTable {
     /// Makes the distribution of ascending values, of which there is at least one.
-    pub(super) fn of(sorted: &[f64]) -> Table {
+    pub(super) fn of(sorted: &[f64]) -> FittedTable {
         let last = sorted.len() as f64;
         let mut exact: Vec<(f64, f64)> = Vec::new();
         for (place, &value) in (1..).zip(sorted) {
@@ -134,7 +135,7 @@ impl Table {
             }
         }
         if exact.len() <= DISTINCT {
-            return Table { points: exact, steps: true };
+            return FittedTable { points: exact, steps: true };
         }
         let shares = (0..POINTS).map(|place| place as f64 / POINTS as f64).chain(TAIL);
         let mut points: Vec<(f64, f64)> = Vec::new();
@@ -144,7 +145,7 @@ impl Table {
                 _ => points.push((value, share)),
             }
         }
-        Table { points, steps: false }
+        FittedTable { points, steps: false }
     }
 
     /// Writes the file, whose values have this unit.

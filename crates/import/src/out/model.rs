@@ -3,71 +3,72 @@
 //! | found | kind | fitted |
 //! |---|---|---|
 //! | requests that wait for responses | `closed-loop`, one a client | sizes, service, think times, connections |
-//! | other requests | `rpc`, one a client | responses, service, a Poisson process; requests have their mean size |
+//! | other requests | `rpc`, one a client | sizes, service, a Poisson process |
 //! | flows | `transfer`, one a receiver | sizes, a Poisson process |
-//! | rates | `transfer`, or `all-to-all` without receivers | the mean rate alone |
+//! | rates of hosts | `all-to-all` by weights of hosts | the mean rate of each host |
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use plimsoll_units::Span;
 
-use super::fit::{Fit, Table};
+use super::fit::{FittedTable, ModelFit};
+use super::gravity::Gravity;
 use super::parts::{NamedText, OWN_CONNECTIONS, WorkloadText, Workloads, WriteError, assumed};
-use crate::found::{Class, Exchange, Flow, Found, Rate, Start, Traffic};
+use crate::found::{
+    ClassTraffic, FoundExchange, FoundFlow, HostRates, ImportFound, RequestStart, TrafficClass,
+};
 
 /// The most workloads that one class becomes.
 const PARTS_MAX: usize = 64;
 
 /// Returns the workloads of a model, and the judgements of their fits.
-pub(super) fn workloads(found: &Found, hosts: &[String]) -> Result<Workloads, WriteError> {
+pub(super) fn workloads(found: &ImportFound, hosts: &[String]) -> Result<Workloads, WriteError> {
     let mut workloads = Workloads { has_duration: true, ..Workloads::default() };
     for class in &found.classes {
-        let mut modelled = Modelled { class, hosts, duration: found.duration, workloads: &mut workloads };
+        let mut modelled =
+            ModelledClass { class, hosts, duration: found.duration, workloads: &mut workloads };
         match &class.traffic {
-            Traffic::Exchanges(exchanges) => modelled.exchanges(exchanges)?,
-            Traffic::Flows(flows) => modelled.flows(flows)?,
-            Traffic::Rates(all) => rates(class, all, hosts, &mut workloads)?,
+            ClassTraffic::Exchanges(exchanges) => modelled.exchanges(exchanges)?,
+            ClassTraffic::Flows(flows) => modelled.flows(flows)?,
+            ClassTraffic::Rates(all) => rates(class, all, hosts, &mut workloads),
         }
     }
     Ok(workloads)
 }
 
 /// A class that becomes a model.
-struct Modelled<'a> {
-    class: &'a Class,
+struct ModelledClass<'a> {
+    class: &'a TrafficClass,
     hosts: &'a [String],
     duration: Span,
     workloads: &'a mut Workloads,
 }
 
 /// A table of a class in a file, and its key in a scenario.
-struct Kept {
-    table: Table,
+struct KeptTable {
+    table: FittedTable,
     file: NamedText,
 }
 
-impl Modelled<'_> {
-    fn exchanges(&mut self, exchanges: &[Exchange]) -> Result<(), WriteError> {
-        let waits = exchanges.iter().any(|exchange| matches!(exchange.start, Start::After(_)));
-        let mut fit = Fit::new(&self.class.name);
-        let request =
-            self.sizes("request", exchanges.iter().map(|exchange| exchange.request), &mut fit, !waits);
-        let response =
-            self.sizes("response", exchanges.iter().map(|exchange| exchange.response), &mut fit, false);
+impl ModelledClass<'_> {
+    fn exchanges(&mut self, exchanges: &[FoundExchange]) -> Result<(), WriteError> {
+        let waits = exchanges.iter().any(|exchange| matches!(exchange.start, RequestStart::After(_)));
+        let mut fit = ModelFit::new(&self.class.name);
+        let request = self.sizes("request", exchanges.iter().map(|exchange| exchange.request), &mut fit);
+        let response = self.sizes("response", exchanges.iter().map(|exchange| exchange.response), &mut fit);
         let service = self.times("service", exchanges.iter().map(|exchange| exchange.service), &mut fit);
         let clients = parts(exchanges, |exchange| exchange.client);
         self.check_parts(clients.len())?;
-        let service_key = key("service", &service);
-        let response_key = key("response", &response);
-        let mut files = vec![response.file.clone(), service.file.clone()];
+        let keys = key("request", &request) + &key("response", &response) + &key("service", &service);
+        let mut files = vec![request.file, response.file, service.file];
         if waits {
             let thinks = exchanges.iter().filter_map(|exchange| match exchange.start {
-                Start::After(think) => Some(think),
-                Start::At(_) => None,
+                RequestStart::After(think) => Some(think),
+                RequestStart::At(_) => None,
             });
             let think = self.times("think", thinks, &mut fit);
-            files.extend([request.file.clone(), think.file.clone()]);
+            files.push(think.file.clone());
             for (client, of_client) in &clients {
                 let mut table = "kind = \"closed-loop\"\n".to_owned();
                 let _ = writeln!(table, "clients = [\"{}\"]", self.hosts[*client as usize]);
@@ -78,7 +79,7 @@ impl Modelled<'_> {
                 );
                 let outstanding = connections_at_once(of_client, self.duration);
                 let _ = writeln!(table, "outstanding = {outstanding}\npick = \"random\"\nthreads = 1000000");
-                table += &(key("request", &request) + &response_key + &service_key + &key("think", &think));
+                table += &(keys.clone() + &key("think", &think));
                 self.push(*client, table, std::mem::take(&mut files));
             }
         } else {
@@ -94,13 +95,8 @@ impl Modelled<'_> {
                     self.names(of_client.iter().map(|exchange| exchange.server))
                 );
                 let load = of_client.len() as f64 * response.table.mean() * 8.0 / seconds;
-                let mean = request.table.mean().round().max(1.0);
-                let _ = writeln!(
-                    table,
-                    "pick = \"random\"\nload = \"{}bps\"\nrequest = \"{mean}B\"",
-                    load.ceil()
-                );
-                table += &(response_key.clone() + &service_key);
+                let _ = writeln!(table, "pick = \"random\"\nload = \"{}bps\"", load.ceil());
+                table += &keys;
                 self.push(*client, table, std::mem::take(&mut files));
             }
         }
@@ -109,9 +105,9 @@ impl Modelled<'_> {
         Ok(())
     }
 
-    fn flows(&mut self, flows: &[Flow]) -> Result<(), WriteError> {
-        let mut fit = Fit::new(&self.class.name);
-        let size = self.sizes("size", flows.iter().map(|flow| flow.bytes), &mut fit, false);
+    fn flows(&mut self, flows: &[FoundFlow]) -> Result<(), WriteError> {
+        let mut fit = ModelFit::new(&self.class.name);
+        let size = self.sizes("size", flows.iter().map(|flow| flow.bytes), &mut fit);
         let starts: Vec<Span> = flows.iter().map(|flow| flow.start).collect();
         fit.arrivals(&starts, self.duration);
         let receivers = parts(flows, |flow| flow.destination);
@@ -130,32 +126,25 @@ impl Modelled<'_> {
         Ok(())
     }
 
-    /// Fits sizes; a workload that has their mean alone is judged by that.
-    fn sizes(
-        &self,
-        name: &'static str,
-        sizes: impl Iterator<Item = u64>,
-        fit: &mut Fit,
-        is_mean: bool,
-    ) -> Kept {
+    /// Fits sizes.
+    fn sizes(&self, name: &'static str, sizes: impl Iterator<Item = u64>, fit: &mut ModelFit) -> KeptTable {
         let sorted = sorted(sizes.map(|bytes| bytes as f64));
-        let table = Table::of(&sorted);
-        let mean = table.mean();
-        fit.distribution(name, &sorted, |share| if is_mean { mean } else { table.quantile(share) });
+        let table = FittedTable::of(&sorted);
+        fit.distribution(name, &sorted, |share| table.quantile(share));
         self.keep(name, "bytes", table)
     }
 
     /// Fits lengths of time.
-    fn times(&self, name: &'static str, times: impl Iterator<Item = Span>, fit: &mut Fit) -> Kept {
+    fn times(&self, name: &'static str, times: impl Iterator<Item = Span>, fit: &mut ModelFit) -> KeptTable {
         let sorted = sorted(times.map(Span::as_us_f64));
-        let table = Table::of(&sorted);
+        let table = FittedTable::of(&sorted);
         fit.distribution(name, &sorted, |share| table.quantile(share));
         self.keep(name, "us", table)
     }
 
-    fn keep(&self, name: &str, unit: &str, table: Table) -> Kept {
+    fn keep(&self, name: &str, unit: &str, table: FittedTable) -> KeptTable {
         let file = NamedText { name: format!("{}-{name}.csv", self.class.name), text: table.text(unit) };
-        Kept { table, file }
+        KeptTable { table, file }
     }
 
     fn check_parts(&self, parts: usize) -> Result<(), WriteError> {
@@ -183,56 +172,23 @@ impl Modelled<'_> {
     }
 }
 
-/// Writes mean rates as transfers of a size that is assumed.
-pub(super) fn rates(
-    class: &Class,
-    all: &[Rate],
-    hosts: &[String],
-    workloads: &mut Workloads,
-) -> Result<(), WriteError> {
+/// Writes mean rates of hosts as flows of a size that is assumed, between pairs of hosts by a gravity model.
+pub(super) fn rates(class: &TrafficClass, all: &[HostRates], hosts: &[String], workloads: &mut Workloads) {
     workloads.has_duration = true;
-    let mut receivers: BTreeMap<u32, (f64, BTreeSet<u32>)> = BTreeMap::new();
-    let mut senders = Vec::new();
-    for rate in all {
-        match (rate.source, rate.destination) {
-            (source, Some(destination)) => {
-                let (sum, sources) = receivers.entry(destination).or_default();
-                *sum += rate.bits_per_second;
-                sources.extend(source);
-            }
-            (Some(_), None) => senders.push(rate.bits_per_second),
-            (None, None) => {}
-        }
-    }
-    if receivers.len() > PARTS_MAX {
-        let (class, parts) = (class.name.clone(), receivers.len());
-        return Err(WriteError::Workloads { class, parts, most: PARTS_MAX });
-    }
-    let size = format!("size = \"{RATE_SIZE}\"\n");
-    for (receiver, (load, sources)) in receivers {
-        let others = || (0..hosts.len() as u32).filter(|&host| host != receiver).collect();
-        let sources: BTreeSet<u32> = if sources.is_empty() { others() } else { sources };
-        let servers = names(hosts, sources.into_iter());
-        let table = transfer(&hosts[receiver as usize], &servers, load) + &size + OWN_CONNECTIONS;
-        let name = format!("{}-h{receiver}", class.name);
-        workloads.all.push(WorkloadText { name, table, files: Vec::new() });
-    }
-    if !senders.is_empty() {
-        let load = senders.iter().sum::<f64>() / hosts.len() as f64;
-        let most = senders.iter().copied().fold(0.0, f64::max);
-        let table = format!("kind = \"all-to-all\"\nload = \"{}bps\"\n{size}{OWN_CONNECTIONS}", load.ceil());
-        workloads.all.push(WorkloadText { name: class.name.clone(), table, files: Vec::new() });
-        workloads.notes.push(assumed(format!(
-            "{}: all hosts send the mean rate to all others; the busiest of them sends {:.1} times the mean",
-            class.name,
-            most / load.max(f64::MIN_POSITIVE)
-        )));
-    }
-    workloads.notes.push(assumed(format!(
-        "{}: rates have no messages, so they are of {RATE_SIZE} each, at random times: the tail is not theirs",
-        class.name
-    )));
-    Ok(())
+    let gravity = Gravity::of(all, hosts.len());
+    let file = format!("{}-hosts.csv", class.name);
+    let load = gravity.total / hosts.len() as f64;
+    let table = format!(
+        "kind = \"all-to-all\"\nload = \"{}bps\"\nweights = \"{file}\"\nsize = \"{RATE_SIZE}\"\n{OWN_CONNECTIONS}",
+        load.ceil()
+    );
+    let files = vec![NamedText { name: file, text: gravity.text(hosts) }];
+    workloads.all.push(WorkloadText { name: class.name.clone(), table, files });
+    let mut note = |text: String| workloads.notes.push(assumed(format!("{}: {text}", class.name)));
+    note(gravity.sentence());
+    note(format!(
+        "rates have no messages, so they are of {RATE_SIZE} each, at random times: the tail is not theirs"
+    ));
 }
 
 /// The size of the messages of a rate.
@@ -253,7 +209,7 @@ fn names(all: &[String], hosts: impl Iterator<Item = u32>) -> String {
     format!("[{}]", names.join(", "))
 }
 
-fn key(name: &str, kept: &Kept) -> String {
+fn key(name: &str, kept: &KeptTable) -> String {
     let interpolate = if kept.table.steps { "step" } else { "linear" };
     let file = &kept.file.name;
     format!("{name} = {{ kind = \"cdf\", cdf = \"./{file}\", interpolate = \"{interpolate}\" }}\n")
@@ -271,20 +227,20 @@ fn parts<T>(all: &[T], of: impl Fn(&T) -> u32) -> BTreeMap<u32, Vec<&T>> {
     parts
 }
 
-fn at(start: Start) -> Span {
+fn at(start: RequestStart) -> Span {
     match start {
-        Start::At(start) | Start::After(start) => start,
+        RequestStart::At(start) | RequestStart::After(start) => start,
     }
 }
 
 /// Returns how many connections a client has had at once, on average over `duration` and at least one.
-fn connections_at_once(exchanges: &[&Exchange], duration: Span) -> u64 {
+fn connections_at_once(exchanges: &[&FoundExchange], duration: Span) -> u64 {
     // By connection: its first start, and the sum of its think times and latencies.
     let mut spans: BTreeMap<u32, Span> = BTreeMap::new();
     for exchange in exchanges {
         let think = match exchange.start {
-            Start::After(think) => think,
-            Start::At(_) => Span::ZERO,
+            RequestStart::After(think) => think,
+            RequestStart::At(_) => Span::ZERO,
         };
         *spans.entry(exchange.connection).or_default() += think + exchange.latency;
     }

@@ -8,11 +8,12 @@ use plimsoll_report::table::{Grid, Row};
 use plimsoll_stats::percentile;
 use plimsoll_text::counted;
 
-use super::fit::{Fit, POISSON_IN_BURSTS};
+use super::fit::{ModelFit, POISSON_IN_BURSTS};
+use super::gravity;
 use super::parts::Workloads;
-use super::writing::{Form, Writing};
-use crate::capture::Compared;
-use crate::found::{Class, Found, Note, Remark, Start, Traffic};
+use super::writing::{ImportWriting, TrafficForm};
+use crate::capture::ComparedClass;
+use crate::found::{ClassTraffic, ImportFound, Note, Remark, RequestStart, TrafficClass};
 
 /// The most lines of a figure.
 const LINES: usize = 8;
@@ -20,7 +21,7 @@ const LINES: usize = 8;
 const POINTS: usize = 200;
 
 /// Returns the tables of the classes and of the fits, and the notes as sentences.
-pub(super) fn findings(found: &Found, workloads: &Workloads, notes: &[Note]) -> Findings {
+pub(super) fn findings(found: &ImportFound, workloads: &Workloads, notes: &[Note]) -> Findings {
     let seconds = found.duration.as_secs_f64();
     let sentence = format!(
         "{}, {} in {}.",
@@ -49,24 +50,25 @@ pub(super) fn findings(found: &Found, workloads: &Workloads, notes: &[Note]) -> 
             fit.problems.join("; ")
         ));
     }
-    let line = |note: &Note| {
-        let word = match note.remark {
-            Remark::Found => "found",
-            Remark::Assumed => "assumed",
-            Remark::Ignored => "ignored",
-        };
-        format!("{word}: {}", note.text)
-    };
-    Findings { sentence, grids, closing: notes.iter().map(line).collect::<Vec<_>>().join("\n"), warnings }
+    let mut lines = Vec::new();
+    for Note { remark, text } in notes {
+        match remark {
+            Remark::Found => lines.push(format!("found: {text}")),
+            Remark::Assumed => lines.push(format!("assumed: {text}")),
+            Remark::Ignored => lines.push(format!("ignored: {text}")),
+            Remark::Warning => warnings.push(text.clone()),
+        }
+    }
+    Findings { sentence, grids, closing: lines.join("\n"), warnings }
 }
 
 /// Renders `import.html`.
 pub(super) fn page(
-    found: &Found,
+    found: &ImportFound,
     workloads: &Workloads,
     notes: &[Note],
     findings: &Findings,
-    writing: &Writing<'_>,
+    writing: &ImportWriting<'_>,
     scenario: &str,
 ) -> String {
     let section = |id, name, lead, figures, tables| PageSection { id, name, lead, figures, tables };
@@ -100,8 +102,8 @@ pub(super) fn page(
         }
     }
     let form = match writing.form {
-        Form::Replay => "Every message is replayed.",
-        Form::Model => "Messages are drawn from fitted distributions.",
+        TrafficForm::Replay => "Every message is replayed.",
+        TrafficForm::Model => "Messages are drawn from fitted distributions.",
     };
     article(&Article {
         kind: "Plimsoll import",
@@ -121,17 +123,17 @@ pub(super) fn page(
 }
 
 /// Returns the row of a class, over so many seconds.
-fn row(class: &Class, seconds: f64) -> Row {
+fn row(class: &TrafficClass, seconds: f64) -> Row {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
-    let load = |bytes: f64| rate(bytes * 8.0 / seconds.max(1e-9) / 1e6);
     let none = String::new;
+    let load = |bytes: f64| if seconds > 0.0 { rate(bytes * 8.0 / seconds / 1e6) } else { none() };
     let cells = match &class.traffic {
-        Traffic::Exchanges(exchanges) => {
+        ClassTraffic::Exchanges(exchanges) => {
             let requests: Vec<f64> = exchanges.iter().map(|exchange| exchange.request as f64).collect();
             let sizes = sizes(class);
             let latencies = latencies(class);
             let at = |share| percentile(&latencies, share).map(time).unwrap_or_default();
-            let waits = exchanges.iter().any(|exchange| matches!(exchange.start, Start::After(_)));
+            let waits = exchanges.iter().any(|exchange| matches!(exchange.start, RequestStart::After(_)));
             let bytes = requests.iter().chain(&sizes).sum();
             [
                 count(exchanges.len() as u64),
@@ -144,7 +146,7 @@ fn row(class: &Class, seconds: f64) -> Row {
                 if waits { "after responses" } else { "at times" }.to_owned(),
             ]
         }
-        Traffic::Flows(flows) => {
+        ClassTraffic::Flows(flows) => {
             let sizes = sizes(class);
             [
                 count(flows.len() as u64),
@@ -157,8 +159,8 @@ fn row(class: &Class, seconds: f64) -> Row {
                 "at times".to_owned(),
             ]
         }
-        Traffic::Rates(rates) => {
-            let bits: f64 = rates.iter().map(|rate| rate.bits_per_second).sum();
+        ClassTraffic::Rates(rates) => {
+            let bits = gravity::total(rates);
             [none(), none(), none(), none(), rate(bits / 1e6), none(), none(), "mean rates".to_owned()]
         }
     };
@@ -166,32 +168,32 @@ fn row(class: &Class, seconds: f64) -> Row {
 }
 
 /// Returns the sizes of responses or flows, ascending.
-fn sizes(class: &Class) -> Vec<f64> {
+fn sizes(class: &TrafficClass) -> Vec<f64> {
     let mut sizes: Vec<f64> = match &class.traffic {
-        Traffic::Exchanges(all) => all.iter().map(|exchange| exchange.response as f64).collect(),
-        Traffic::Flows(all) => all.iter().map(|flow| flow.bytes as f64).collect(),
-        Traffic::Rates(_) => Vec::new(),
+        ClassTraffic::Exchanges(all) => all.iter().map(|exchange| exchange.response as f64).collect(),
+        ClassTraffic::Flows(all) => all.iter().map(|flow| flow.bytes as f64).collect(),
+        ClassTraffic::Rates(_) => Vec::new(),
     };
     sizes.sort_by(f64::total_cmp);
     sizes
 }
 
 /// Returns the latencies of requests, or the durations of flows, in microseconds, ascending.
-fn latencies(class: &Class) -> Vec<f64> {
+fn latencies(class: &TrafficClass) -> Vec<f64> {
     let mut times: Vec<f64> = match &class.traffic {
-        Traffic::Exchanges(all) => all.iter().map(|exchange| exchange.latency.as_us_f64()).collect(),
-        Traffic::Flows(all) => {
+        ClassTraffic::Exchanges(all) => all.iter().map(|exchange| exchange.latency.as_us_f64()).collect(),
+        ClassTraffic::Flows(all) => {
             all.iter().map(|flow| flow.end.saturating_sub(flow.start).as_us_f64()).collect()
         }
-        Traffic::Rates(_) => Vec::new(),
+        ClassTraffic::Rates(_) => Vec::new(),
     };
     times.sort_by(f64::total_cmp);
     times
 }
 
-fn figures(found: &Found) -> Vec<Figure> {
+fn figures(found: &ImportFound) -> Vec<Figure> {
     let of = [
-        ("sizes", "Sizes", "Of responses and flows.", Axis::log("size", Format::Size), sizes as Values),
+        ("sizes", "Sizes", "Of responses and flows.", Axis::log("size", Format::Size), sizes as ClassValues),
         (
             "latencies",
             "Latency",
@@ -200,7 +202,7 @@ fn figures(found: &Found) -> Vec<Figure> {
             latencies,
         ),
     ];
-    let figure = |(id, title, note, x, values): (&str, &str, &str, Axis, Values)| {
+    let figure = |(id, title, note, x, values): (&str, &str, &str, Axis, ClassValues)| {
         let classes = found.classes.iter().take(LINES).enumerate();
         let lines = classes.filter_map(|(place, class)| line(place, &class.name, &values(class)));
         let lines: Vec<ChartLine> = lines.collect();
@@ -212,7 +214,7 @@ fn figures(found: &Found) -> Vec<Figure> {
 }
 
 /// The values of a class, sorted, of which a figure shows the distribution.
-type Values = fn(&Class) -> Vec<f64>;
+type ClassValues = fn(&TrafficClass) -> Vec<f64>;
 
 /// Returns the line of a distribution on a logarithmic axis; `None` without values above zero.
 fn line(place: usize, name: &str, sorted: &[f64]) -> Option<ChartLine> {
@@ -234,9 +236,9 @@ fn line(place: usize, name: &str, sorted: &[f64]) -> Option<ChartLine> {
     (!x.is_empty()).then(|| ChartLine::new(name, Color::Scheme(place), x, y))
 }
 
-fn fits(fits: &[Fit]) -> Grid {
+fn fits(fits: &[ModelFit]) -> Grid {
     let columns = ["burstiness", "in bursts", "Poisson", "largest error of a quantile", "verdict"];
-    let row = |fit: &Fit| {
+    let row = |fit: &ModelFit| {
         let rows = fit.quantiles.iter().flat_map(|of| of.rows.iter().map(move |row| (of.name, row)));
         let error = |(name, (share, measured, fitted)): (&'static str, &(f64, f64, f64))| {
             let difference = (measured - fitted).abs();
@@ -261,7 +263,7 @@ fn fits(fits: &[Fit]) -> Grid {
 }
 
 /// Returns the tables of what a run can be compared with.
-fn compared(all: &[Compared]) -> Vec<Grid> {
+fn compared(all: &[ComparedClass]) -> Vec<Grid> {
     let counts = ["connections", "data packets", "retransmitted", "filled gaps", "resets", "unanswered"];
     let counted = all.iter().map(|of| {
         let numbers =

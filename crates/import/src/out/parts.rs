@@ -1,6 +1,6 @@
 //! The parts of a folder that the forms of traffic have in common: files, workloads, and why they cannot be written.
 
-use super::fit::Fit;
+use super::fit::ModelFit;
 use crate::found::{Note, Remark};
 
 /// A text file of the folder.
@@ -16,6 +16,10 @@ pub struct NamedText {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages name the fields")]
 pub enum WriteError {
+    #[error(
+        "all traffic is of one instant: a model needs a rate; allowed: `--as replay`, or files of a longer time"
+    )]
+    Instant,
     #[error("{hosts} host with traffic: a scenario needs two or more")]
     Hosts { hosts: usize },
     #[error("the network has {hosts} hosts, and {found} were found: name a larger one by --topology")]
@@ -39,7 +43,7 @@ pub(super) struct WorkloadText {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Workloads {
     pub(super) all: Vec<WorkloadText>,
-    pub(super) fits: Vec<Fit>,
+    pub(super) fits: Vec<ModelFit>,
     pub(super) notes: Vec<Note>,
     /// Whether the scenario ends with the time of the files rather than with the lists.
     pub(super) has_duration: bool,

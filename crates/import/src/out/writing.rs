@@ -1,11 +1,11 @@
-//! [`Writing`]: what a folder is written from, beside the traffic.
+//! [`ImportWriting`]: what a folder is written from, beside the traffic.
 
-use super::network::Network;
-use crate::capture::Compared;
+use super::network::ImportedNetwork;
+use crate::capture::ComparedClass;
 
 /// The form in which a scenario has the traffic: every message, or distributions of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Form {
+pub enum TrafficForm {
     /// Every message that was found, at its time.
     #[default]
     Replay,
@@ -15,15 +15,15 @@ pub enum Form {
 
 /// What an import writes, beside the traffic.
 #[derive(Clone, Debug)]
-pub struct Writing<'a> {
+pub struct ImportWriting<'a> {
     /// The names of the user's files.
     pub sources: &'a str,
     /// The form in which the scenario has the traffic.
-    pub form: Form,
+    pub form: TrafficForm,
     /// The network of the scenario; its hosts are those that were found, by number.
-    pub network: Network,
+    pub network: ImportedNetwork,
     /// What a run can be compared with, by class.
-    pub compared: &'a [Compared],
+    pub compared: &'a [ComparedClass],
     /// The command that makes the folder again.
     pub command: &'a str,
     /// The version of plimsoll.

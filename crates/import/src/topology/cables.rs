@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use plimsoll_text::counted;
 use plimsoll_units::Rate;
 
-use super::graph::{Graph, GraphHost, GraphLink};
+use super::graph::{FoundGraph, FoundLink, GraphHost};
 use super::spec::{DELAY, Spec};
 use crate::found::{Note, Remark};
 use crate::invalid::Invalid;
@@ -23,7 +23,7 @@ pub(super) enum NodeKind {
 }
 
 #[derive(Clone, Default, Debug)]
-struct Node {
+struct CableNode {
     name: String,
     kind: NodeKind,
     addresses: Vec<String>,
@@ -34,7 +34,7 @@ struct Node {
 pub(super) struct Cables {
     /// The place that errors name.
     place: String,
-    nodes: Vec<Node>,
+    nodes: Vec<CableNode>,
     numbers: BTreeMap<String, usize>,
     cables: Vec<(usize, usize, Option<Rate>)>,
     pub(super) notes: Vec<Note>,
@@ -49,7 +49,7 @@ impl Cables {
     /// Returns the number of a node, which is added if it is new.
     pub(super) fn node(&mut self, name: &str) -> usize {
         *self.numbers.entry(name.to_owned()).or_insert_with(|| {
-            self.nodes.push(Node { name: name.to_owned(), ..Node::default() });
+            self.nodes.push(CableNode { name: name.to_owned(), ..CableNode::default() });
             self.nodes.len() - 1
         })
     }
@@ -75,7 +75,7 @@ impl Cables {
 
     /// Returns the graph: a node that the export calls a host, or whose name fits the spec's pattern, is a host; where
     /// neither says it, a node with one cable is.
-    pub(super) fn graph(mut self, spec: &Spec<'_>) -> Result<(Graph, Vec<Note>), Invalid> {
+    pub(super) fn graph(mut self, spec: &Spec<'_>) -> Result<(FoundGraph, Vec<Note>), Invalid> {
         let mut degrees = vec![0u32; self.nodes.len()];
         for (from, to, _) in &self.cables {
             degrees[*from] += 1;
@@ -143,16 +143,16 @@ impl Cables {
                 return Err(Invalid::new(self.place, problem, allowed));
             };
             let delay = spec.delay.unwrap_or(DELAY);
-            links.push(GraphLink { from: numbers[*from], to: numbers[*to], rate, delay });
+            links.push(FoundLink { from: numbers[*from], to: numbers[*to], rate, delay });
         }
         notes.extend(spec.delay_note());
         let host = |node: &usize| {
-            let Node { name, addresses, .. } = self.nodes[*node].clone();
+            let CableNode { name, addresses, .. } = self.nodes[*node].clone();
             GraphHost { name, addresses }
         };
         let hosts = hosts.iter().map(host).collect();
         let switches = switches.iter().map(|node| self.nodes[*node].name.clone()).collect();
-        Ok((Graph { hosts, switches, links }, notes))
+        Ok((FoundGraph { hosts, switches, links }, notes))
     }
 }
 

@@ -1,4 +1,4 @@
-//! [`Graph`]: hosts, switches and the links between them, as a graph file has them.
+//! [`FoundGraph`]: hosts, switches and the links between them, as a graph file has them.
 
 use std::fmt::Write as _;
 
@@ -6,13 +6,13 @@ use plimsoll_units::{Rate, Span};
 
 /// A network whose links are listed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Graph {
+pub struct FoundGraph {
     /// The hosts, in the order of the export.
     pub hosts: Vec<GraphHost>,
     /// The names of the switches.
     pub switches: Vec<String>,
     /// The links, which are full duplex.
-    pub links: Vec<GraphLink>,
+    pub links: Vec<FoundLink>,
 }
 
 /// A host of a graph, as the export describes it.
@@ -27,14 +27,14 @@ pub struct GraphHost {
 /// A link of a graph. Its ends are numbers of nodes: the hosts first, then the switches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "the names say it")]
-pub struct GraphLink {
+pub struct FoundLink {
     pub from: usize,
     pub to: usize,
     pub rate: Rate,
     pub delay: Span,
 }
 
-impl Graph {
+impl FoundGraph {
     /// Returns the name of a node in the graph file: that of the export, or `h0` and `s0` and so on.
     pub fn node_name(&self, node: usize, keep_names: bool) -> String {
         match node.checked_sub(self.hosts.len()) {
@@ -52,7 +52,7 @@ impl Graph {
         let hosts = self.hosts.len();
         let mut text = format!("hosts = [{}]\n", names(0..hosts));
         let _ = writeln!(text, "switches = [{}]", names(hosts..hosts + self.switches.len()));
-        for GraphLink { from, to, rate, delay } in &self.links {
+        for FoundLink { from, to, rate, delay } in &self.links {
             let (from, to) = (name(*from), name(*to));
             let _ = write!(
                 text,

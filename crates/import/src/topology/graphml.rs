@@ -16,7 +16,7 @@ use plimsoll_units::Rate;
 use super::cables::{Cables, NodeKind};
 use super::export::text_of;
 use super::spec::rate;
-use super::xml::{Event, events};
+use super::xml::{XmlEvent, events};
 use crate::invalid::Invalid;
 
 /// A node or an edge, while its element is open.
@@ -44,28 +44,28 @@ pub(super) fn read(path: &Path) -> Result<Cables, Invalid> {
     let mut value_of: Option<String> = None;
     for event in events {
         match event {
-            Event::Start("key", attributes) => {
+            XmlEvent::Start("key", attributes) => {
                 let (id, name) = (get(&attributes, "id"), get(&attributes, "attr.name"));
                 names.insert(id, name.to_lowercase());
             }
-            Event::Start("node", attributes) => {
+            XmlEvent::Start("node", attributes) => {
                 open = Some(Element { id: get(&attributes, "id"), ..Element::default() });
             }
-            Event::Start("edge", attributes) => {
+            XmlEvent::Start("edge", attributes) => {
                 let ends = (get(&attributes, "source"), get(&attributes, "target"));
                 open = Some(Element { ends: Some(ends), ..Element::default() });
             }
-            Event::Start("data", attributes) => value_of = names.get(&get(&attributes, "key")).cloned(),
-            Event::Start("NodeLabel", _) => value_of = Some("label".to_owned()),
-            Event::Text(text) => {
+            XmlEvent::Start("data", attributes) => value_of = names.get(&get(&attributes, "key")).cloned(),
+            XmlEvent::Start("NodeLabel", _) => value_of = Some("label".to_owned()),
+            XmlEvent::Text(text) => {
                 if let (Some(name), Some(element)) = (&value_of, &mut open) {
                     element.values.entry(name.clone()).or_insert(text);
                 }
             }
-            Event::End("data" | "NodeLabel") => value_of = None,
-            Event::End("node") => nodes.extend(open.take()),
-            Event::End("edge") => edges.extend(open.take()),
-            Event::Start(..) | Event::End(_) => {}
+            XmlEvent::End("data" | "NodeLabel") => value_of = None,
+            XmlEvent::End("node") => nodes.extend(open.take()),
+            XmlEvent::End("edge") => edges.extend(open.take()),
+            XmlEvent::Start(..) | XmlEvent::End(_) => {}
         }
     }
     let mut cables = Cables::new(&place);

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use plimsoll_text::counted;
 
-use super::graph::Graph;
-use super::shape::{Shape, Topology};
-use crate::found::{Class, Found, Note, Remark, Traffic};
+use super::graph::FoundGraph;
+use super::shape::{Topology, TopologyShape};
+use crate::found::{ClassTraffic, HostRates, ImportFound, Note, Remark, TrafficClass};
 use crate::invalid::Invalid;
 
 /// The network of a scenario, with the hosts of an import.
@@ -34,11 +34,11 @@ impl Topology {
     ///
     /// # Errors
     /// Returns an error if the network has too few hosts, or none of those that were found.
-    pub fn place(self, found: Found, keep_names: bool) -> Result<(Found, Placed), Invalid> {
+    pub fn place(self, found: ImportFound, keep_names: bool) -> Result<(ImportFound, Placed), Invalid> {
         let mut notes = self.notes;
         let mut note = |remark, text| notes.push(Note { remark, text });
         match self.shape {
-            Shape::Generated { table, hosts } => {
+            TopologyShape::Generated { table, hosts } => {
                 let needed = found.hosts.len() as u64;
                 if needed > u64::from(hosts) {
                     let problem = format!("{} for the {needed} of the files", counted(hosts.into(), "host"));
@@ -59,7 +59,7 @@ impl Topology {
                 let hosts = (0..hosts).map(|host| format!("h{host}")).collect();
                 Ok((found, Placed { table: format!("[topology]\n{table}"), graph: None, hosts, notes }))
             }
-            Shape::Listed(graph) => {
+            TopologyShape::Listed(graph) => {
                 let matched = matched(&found.hosts, &graph);
                 let unmatched: Vec<&str> = (found.hosts.iter().zip(&matched))
                     .filter_map(|(name, host)| host.is_none().then_some(name.as_str()))
@@ -97,7 +97,7 @@ impl Topology {
 
 /// Finds the host of the graph for each host of the files: by an address, by its name, or by its name up to the first
 /// dot, where only one host has it.
-fn matched(hosts: &[String], graph: &Graph) -> Vec<Option<usize>> {
+fn matched(hosts: &[String], graph: &FoundGraph) -> Vec<Option<usize>> {
     let short = |name: &str| {
         let is_address = name.parse::<std::net::IpAddr>().is_ok();
         if is_address { name.to_owned() } else { name.split('.').next().unwrap_or(name).to_lowercase() }
@@ -117,7 +117,7 @@ fn matched(hosts: &[String], graph: &Graph) -> Vec<Option<usize>> {
 }
 
 /// Returns the names of all hosts: those that were found in their order, then the rest of the graph.
-fn placed_names(matched: &[Option<usize>], graph: &Graph, keep_names: bool) -> Vec<String> {
+fn placed_names(matched: &[Option<usize>], graph: &FoundGraph, keep_names: bool) -> Vec<String> {
     let mut rest: Vec<bool> = vec![true; graph.hosts.len()];
     let taken: Vec<usize> = matched.iter().flatten().copied().collect();
     taken.iter().for_each(|host| rest[*host] = false);
@@ -126,7 +126,7 @@ fn placed_names(matched: &[Option<usize>], graph: &Graph, keep_names: bool) -> V
 }
 
 /// Returns what was found without the traffic of hosts that have no match, the others numbered anew.
-fn only(found: Found, matched: &[Option<usize>]) -> Found {
+fn only(found: ImportFound, matched: &[Option<usize>]) -> ImportFound {
     let mut next = 0;
     let numbers: Vec<Option<u32>> = matched
         .iter()
@@ -138,9 +138,9 @@ fn only(found: Found, matched: &[Option<usize>]) -> Found {
         })
         .collect();
     let number = |host: u32| numbers[host as usize];
-    let class = |class: Class| {
+    let class = |class: TrafficClass| {
         let traffic = match class.traffic {
-            Traffic::Flows(flows) => Traffic::Flows(
+            ClassTraffic::Flows(flows) => ClassTraffic::Flows(
                 flows
                     .into_iter()
                     .filter_map(|mut flow| {
@@ -149,7 +149,7 @@ fn only(found: Found, matched: &[Option<usize>]) -> Found {
                     })
                     .collect(),
             ),
-            Traffic::Exchanges(exchanges) => Traffic::Exchanges(
+            ClassTraffic::Exchanges(exchanges) => ClassTraffic::Exchanges(
                 exchanges
                     .into_iter()
                     .filter_map(|mut exchange| {
@@ -159,30 +159,22 @@ fn only(found: Found, matched: &[Option<usize>]) -> Found {
                     })
                     .collect(),
             ),
-            Traffic::Rates(rates) => Traffic::Rates(
+            ClassTraffic::Rates(rates) => ClassTraffic::Rates(
                 rates
                     .into_iter()
-                    .filter_map(|mut rate| {
-                        // An end that the file does not know stays unknown.
-                        for end in [&mut rate.source, &mut rate.destination] {
-                            if let Some(host) = *end {
-                                *end = Some(number(host)?);
-                            }
-                        }
-                        Some(rate)
-                    })
+                    .filter_map(|rates| Some(HostRates { host: number(rates.host)?, ..rates }))
                     .collect(),
             ),
         };
-        Class { name: class.name, traffic }
+        TrafficClass { name: class.name, traffic }
     };
-    let is_empty = |traffic: &Traffic| match traffic {
-        Traffic::Flows(flows) => flows.is_empty(),
-        Traffic::Exchanges(exchanges) => exchanges.is_empty(),
-        Traffic::Rates(rates) => rates.is_empty(),
+    let is_empty = |traffic: &ClassTraffic| match traffic {
+        ClassTraffic::Flows(flows) => flows.is_empty(),
+        ClassTraffic::Exchanges(exchanges) => exchanges.is_empty(),
+        ClassTraffic::Rates(rates) => rates.is_empty(),
     };
     let kept = found.hosts.iter().zip(&numbers).filter_map(|(name, number)| number.map(|_| name.clone()));
-    Found {
+    ImportFound {
         hosts: kept.collect(),
         classes: found.classes.into_iter().map(class).filter(|class| !is_empty(&class.traffic)).collect(),
         duration: found.duration,

@@ -3,7 +3,7 @@
 use plimsoll_text::spelling::did_you_mean;
 use plimsoll_units::{Rate, Span};
 
-use super::shape::{Shape, Topology};
+use super::shape::{Topology, TopologyShape};
 use crate::found::{Note, Remark};
 use crate::invalid::Invalid;
 
@@ -104,7 +104,7 @@ impl<'a> Spec<'a> {
             format!("kind = \"{}\"\n{lines}rate = \"{rate}\"\n{fabric}delay = \"{delay}\"\n", self.kind);
         let mut notes = Vec::new();
         notes.extend(self.delay_note());
-        Ok(Topology { shape: Shape::Generated { table, hosts }, notes })
+        Ok(Topology { shape: TopologyShape::Generated { table, hosts }, notes })
     }
 
     /// Returns the note on the delay of links, if the spec has none.
@@ -142,7 +142,7 @@ mod tests {
         ];
         for (spec, table, hosts) in cases {
             let topology = Topology::read(spec).unwrap();
-            assert_eq!(topology.shape, Shape::Generated { table: table.to_owned(), hosts }, "{spec}");
+            assert_eq!(topology.shape, TopologyShape::Generated { table: table.to_owned(), hosts }, "{spec}");
             assert_eq!(topology.notes.len(), usize::from(!spec.contains("ns")), "{spec}");
         }
     }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 /// A part of a document.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Event<'a> {
+pub(super) enum XmlEvent<'a> {
     /// The start of an element, without its prefix, with its attributes.
     Start(&'a str, Vec<(&'a str, String)>),
     /// The end of an element, without its prefix.
@@ -16,7 +16,7 @@ pub(super) enum Event<'a> {
 }
 
 /// Returns the parts of a document; the error is the byte at which it is not XML.
-pub(super) fn events(text: &str) -> Result<Vec<Event<'_>>, usize> {
+pub(super) fn events(text: &str) -> Result<Vec<XmlEvent<'_>>, usize> {
     let mut events = Vec::new();
     let mut at = 0;
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
@@ -24,7 +24,7 @@ pub(super) fn events(text: &str) -> Result<Vec<Event<'_>>, usize> {
             let end = rest.find('<').unwrap_or(rest.len());
             let found = rest[..end].trim();
             if !found.is_empty() {
-                events.push(Event::Text(unescaped(found).into_owned()));
+                events.push(XmlEvent::Text(unescaped(found).into_owned()));
             }
             at += end;
             continue;
@@ -35,7 +35,7 @@ pub(super) fn events(text: &str) -> Result<Vec<Event<'_>>, usize> {
         if let Some((start, end)) = skipped {
             let length = content.find(end).ok_or(at)?;
             if start == "![CDATA[" {
-                events.push(Event::Text(content[start.len()..length].trim().to_owned()));
+                events.push(XmlEvent::Text(content[start.len()..length].trim().to_owned()));
             }
             at += 1 + length + end.len();
             continue;
@@ -61,9 +61,9 @@ fn tag_length(content: &str) -> Option<usize> {
     None
 }
 
-fn tag<'a>(tag: &'a str, events: &mut Vec<Event<'a>>) -> Option<()> {
+fn tag<'a>(tag: &'a str, events: &mut Vec<XmlEvent<'a>>) -> Option<()> {
     if let Some(name) = tag.strip_prefix('/') {
-        events.push(Event::End(local(name.trim())));
+        events.push(XmlEvent::End(local(name.trim())));
         return Some(());
     }
     let is_empty = tag.ends_with('/');
@@ -83,9 +83,9 @@ fn tag<'a>(tag: &'a str, events: &mut Vec<Event<'a>>) -> Option<()> {
     if name.is_empty() {
         return None;
     }
-    events.push(Event::Start(name, attributes));
+    events.push(XmlEvent::Start(name, attributes));
     if is_empty {
-        events.push(Event::End(name));
+        events.push(XmlEvent::End(name));
     }
     Some(())
 }
@@ -142,17 +142,17 @@ mod tests {
         let text = "<?xml version='1.0'?>\n<!-- a > b --><g:graph a=\"1 &gt; 0\"\n \
                     b='x'><node/>A &amp; B&#x41;<![CDATA[<x>]]></g:graph>";
         let start = |name, attributes: &[(&'static str, &str)]| {
-            Event::Start(name, attributes.iter().map(|(key, value)| (*key, (*value).to_owned())).collect())
+            XmlEvent::Start(name, attributes.iter().map(|(key, value)| (*key, (*value).to_owned())).collect())
         };
         assert_eq!(
             events(text).unwrap(),
             [
                 start("graph", &[("a", "1 > 0"), ("b", "x")]),
                 start("node", &[]),
-                Event::End("node"),
-                Event::Text("A & BA".to_owned()),
-                Event::Text("<x>".to_owned()),
-                Event::End("graph"),
+                XmlEvent::End("node"),
+                XmlEvent::Text("A & BA".to_owned()),
+                XmlEvent::Text("<x>".to_owned()),
+                XmlEvent::End("graph"),
             ]
         );
         for (text, at) in [("<a", 0), ("<a><b c></b>", 3), ("<!-- open", 0), ("x<>", 1), ("<a b=c>", 0)] {

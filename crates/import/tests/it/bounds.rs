@@ -96,6 +96,13 @@ fn files_without_traffic_are_errors() {
     let mut silent = Tape::new();
     silent.tcp(0, ((1, 2), (2, 3)), ACK, (1, 1), 0);
     assert!(error(&silent.file).to_string().contains("no requests and no flows in x"));
+    // A frame of 154 bytes, of which 40 are captured, 6 of the TCP header.
+    let mut cut = Tape::new();
+    cut.tcp(0, ((1, 2), (2, 3)), ACK, (1, 1), 100);
+    cut.file[24 + 8..24 + 12].copy_from_slice(&40u32.to_le_bytes());
+    cut.file.truncate(24 + 16 + 40);
+    let error = error(&cut.file).to_string();
+    assert!(error.contains("1 packet cut before the end of the TCP or UDP header"), "{error}");
 }
 
 /// No bytes of a capture may be a panic, or memory without end.

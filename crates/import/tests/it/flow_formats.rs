@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use plimsoll_import::Remark::{Assumed, Ignored};
-use plimsoll_import::flows::{ClassBy, FlowSettings, read};
+use plimsoll_import::flows::{FlowClassBy, FlowSettings, read};
 use plimsoll_units::Span;
 
 use crate::found_text::{notes, of};
@@ -20,15 +20,15 @@ fn text(name: &str, settings: &FlowSettings) -> String {
 #[test]
 fn each_format_is_recognised_and_read() {
     let default = FlowSettings::default();
-    let by_dscp = FlowSettings { class_by: ClassBy::Dscp, ..FlowSettings::default() };
+    let by_dscp = FlowSettings { class_by: FlowClassBy::Dscp, ..FlowSettings::default() };
     let own = FlowSettings {
         map: Some("start=first:ms,end=last:ms,source=from,destination=to,bytes=kilobytes:KB".to_owned()),
         separator: ';',
-        class_by: ClassBy::Column("app".to_owned()),
+        class_by: FlowClassBy::Column("app".to_owned()),
         ..FlowSettings::default()
     };
     let sampled = FlowSettings { duration: Some(Span::from_secs(4)), ..FlowSettings::default() };
-    let cases: [(&str, &FlowSettings, &str); 10] = [
+    let cases: [(&str, &FlowSettings, &str); 12] = [
         (
             "nfdump-1.6.csv",
             &default,
@@ -75,6 +75,23 @@ fn each_format_is_recognised_and_read() {
         ("aws-default.log", &default, "10.0.1.5 10.0.2.7 over 90s\nport-9092 0s..90s 0>1 217200\n"),
         ("aws-custom.log", &default, "10.0.1.5 10.0.2.7 over 59s\nport-9092 0s..59s 0>1 144800\n"),
         ("gcp.json", &default, "10.0.1.5 10.0.2.7 over 1.5s\nport-9092 0s..1.5s 0>1 144800\n"),
+        (
+            "azure-nsg.json",
+            &default,
+            "10.0.1.5 10.0.2.7 10.0.3.1 over 320s\n\
+             port-9092 0s..320s 0>1 1592800\n\
+             port-9092 0s..320s 1>0 20000\n\
+             port-53 10s..11s 0>2 50\n\
+             port-53 10s..11s 2>0 100\n",
+        ),
+        (
+            "azure-vnet.json",
+            &default,
+            "10.0.1.5 10.0.2.7 10.0.3.1 over 1.5s\n\
+             port-9092 0s..1.5s 0>1 144800\n\
+             port-53 0s..0s 0>2 50\n\
+             port-53 0s..0s 2>0 100\n",
+        ),
         ("own.csv", &own, "web-1 db-1 web-2 over 2s\nsearch 500ms..2s 2>1 3000\norders 0s..1s 0>1 1500\n"),
     ];
     for (name, settings, expected) in cases {
@@ -108,6 +125,9 @@ fn notes_say_what_was_done() {
     assert!(assumed.contains(part), "{assumed}");
     let ignored = notes(&found, Ignored).join("\n");
     assert!(ignored.contains("1 record whose type is CNTR"), "{ignored}");
+    let found = read(&[file("azure-nsg.json")], &FlowSettings::default()).unwrap();
+    let ignored = notes(&found, Ignored).join("\n");
+    assert!(ignored.contains("1 record whose decision is D"), "{ignored}");
     let found = read(&[file("aws-default.log")], &FlowSettings::default()).unwrap();
     let ignored = notes(&found, Ignored).join("\n");
     assert!(ignored.contains("1 record whose action is REJECT"), "{ignored}");
@@ -172,6 +192,47 @@ fn errors_name_the_place() {
             write("open.json", "[{\"src\": 1"),
             FlowSettings::default(),
             "open.json: cannot be read: the object that begins on line 1 has no end",
+        ),
+        (
+            write("units.csv", "t,e,a,b,n\n1706702400123,1706702401,x,y,5\n"),
+            map("start=t:us,end=e:s,source=a,destination=b,bytes=n"),
+            "flows: no flows: 1 damaged record left out; the first: units.csv:2: start and end differ by a factor of \
+             1000, as if one of them had another unit",
+        ),
+        (
+            write("large.csv", "t,a,b,n\n1706702400123,x,y,5\n"),
+            times.clone(),
+            "flows: no flows: 1 damaged record left out; the first: large.csv:2: invalid value \"1706702400123\" for \
+             start: too large for its unit, of s, ms, us, ns, date",
+        ),
+        (
+            write("named.csv", "t,a,b,n\n1,x,y,5\n2,y,x,5\n"),
+            FlowSettings { header: Some("t,a,b,n".to_owned()), ..times.clone() },
+            "--header: no effect, since each file names its columns: expected a table without names",
+        ),
+        (
+            write("named.csv", "t,a,b,n\n1,x,y,5\n2,y,x,5\n"),
+            FlowSettings { duration: Some(Span::from_ns(1)), ..times.clone() },
+            "--duration: no effect, since the records have times: expected a log without times",
+        ),
+        (
+            write("timeless.csv", "a,b,n\nx,y,5\n"),
+            FlowSettings {
+                duration: Some(Span::from_secs(1)),
+                join: Some(Span::from_secs(1)),
+                ..map("source=a,destination=b,bytes=n")
+            },
+            "--join: no effect, since the records have no times: expected a log with times",
+        ),
+        (
+            write(
+                "version-1.json",
+                r#"{"records":[{"category":"x","properties":{"Version":1,"flows":[
+                    {"flows":[{"flowTuples":["1487282421,192.0.2.1,10.1.0.4,51529,5358,T,I,D"]}]}]}}]}"#,
+            ),
+            FlowSettings::default(),
+            "flows: no flows: 1 damaged record left out; the first: version-1.json:1: 8 cells where the format \
+             azure-nsg has 13",
         ),
         (
             folder.path().join("missing.csv"),

@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_import::{Found, Remark, Traffic};
+use plimsoll_import::{ClassTraffic, ImportFound, Remark};
 
 /// Returns the hosts, and a line for each flow or rate of each class.
-pub fn of(found: &Found) -> String {
+pub fn of(found: &ImportFound) -> String {
     let mut text = format!("{} over {}\n", found.hosts.join(" "), found.duration);
     for class in &found.classes {
         match &class.traffic {
-            Traffic::Flows(flows) => {
+            ClassTraffic::Flows(flows) => {
                 for flow in flows {
                     let (from, to) = (flow.source, flow.destination);
                     let _ = writeln!(
@@ -19,21 +19,22 @@ pub fn of(found: &Found) -> String {
                     );
                 }
             }
-            Traffic::Rates(rates) => {
-                for rate in rates {
-                    let host =
-                        |host: Option<u32>| host.map_or_else(|| "*".to_owned(), |host| host.to_string());
-                    let (from, to) = (host(rate.source), host(rate.destination));
-                    let _ = writeln!(text, "{} {from}>{to} {:.0} bit/s", class.name, rate.bits_per_second);
+            ClassTraffic::Rates(rates) => {
+                for of in rates {
+                    let shown =
+                        |rate: Option<f64>| rate.map_or_else(|| "?".to_owned(), |rate| format!("{rate:.0}"));
+                    let (sent, received) = (shown(of.sent), shown(of.received));
+                    let _ =
+                        writeln!(text, "{} {} sends {sent} receives {received} bit/s", class.name, of.host);
                 }
             }
-            Traffic::Exchanges(_) => panic!("an exchange of flow logs or metrics"),
+            ClassTraffic::Exchanges(_) => panic!("an exchange of flow logs or metrics"),
         }
     }
     text
 }
 
 /// Returns the notes of one kind.
-pub fn notes(found: &Found, remark: Remark) -> Vec<&str> {
+pub fn notes(found: &ImportFound, remark: Remark) -> Vec<&str> {
     found.notes.iter().filter(|note| note.remark == remark).map(|note| note.text.as_str()).collect()
 }

@@ -2,8 +2,8 @@
 
 use std::io::Read;
 
-use plimsoll_import::capture::{CaptureFound, CaptureInput, CaptureOptions, read};
-use plimsoll_import::{Exchange, Flow, Found, Remark, Traffic};
+use plimsoll_import::capture::{CaptureFound, CaptureOptions, NamedCapture, read};
+use plimsoll_import::{ClassTraffic, FoundExchange, FoundFlow, ImportFound, Remark};
 
 pub const SYN: u8 = 2;
 pub const ACK: u8 = 0x10;
@@ -87,32 +87,32 @@ impl Tape {
     }
 }
 
-pub fn input<R: Read>(name: &str, input: R) -> CaptureInput<R> {
-    CaptureInput { name: name.to_owned(), input }
+pub fn input<R: Read>(name: &str, input: R) -> NamedCapture<R> {
+    NamedCapture { name: name.to_owned(), input }
 }
 
 /// Returns the names of all classes.
-pub fn names(found: &Found) -> Vec<&str> {
+pub fn names(found: &ImportFound) -> Vec<&str> {
     found.classes.iter().map(|class| class.name.as_str()).collect()
 }
 
-pub fn exchanges(found: &Found) -> Vec<Exchange> {
-    let of = |traffic: &Traffic| match traffic {
-        Traffic::Exchanges(all) => all.clone(),
+pub fn exchanges(found: &ImportFound) -> Vec<FoundExchange> {
+    let of = |traffic: &ClassTraffic| match traffic {
+        ClassTraffic::Exchanges(all) => all.clone(),
         _ => Vec::new(),
     };
     found.classes.iter().flat_map(|class| of(&class.traffic)).collect()
 }
 
-pub fn flows(found: &Found) -> Vec<Flow> {
-    let of = |traffic: &Traffic| match traffic {
-        Traffic::Flows(all) => all.clone(),
+pub fn flows(found: &ImportFound) -> Vec<FoundFlow> {
+    let of = |traffic: &ClassTraffic| match traffic {
+        ClassTraffic::Flows(all) => all.clone(),
         _ => Vec::new(),
     };
     found.classes.iter().flat_map(|class| of(&class.traffic)).collect()
 }
 
 /// Returns whether a note of this kind has these words.
-pub fn notes(found: &Found, remark: Remark, words: &str) -> bool {
+pub fn notes(found: &ImportFound, remark: Remark, words: &str) -> bool {
     found.notes.iter().any(|note| note.remark == remark && note.text.contains(words))
 }

@@ -1,7 +1,7 @@
 //! What counts as a message, and what its times are.
 
-use plimsoll_import::capture::{CaptureOptions, ClassBy, StartBy, read};
-use plimsoll_import::{Remark, Start};
+use plimsoll_import::capture::{CaptureClassBy, CaptureOptions, StartBy, read};
+use plimsoll_import::{Remark, RequestStart};
 use plimsoll_units::Span;
 
 use crate::made::{ACK, End, FIN, RST, SYN, Tape, exchanges, flows, input, names, notes};
@@ -47,7 +47,10 @@ fn a_message_ends_when_the_direction_changes() {
     // The handshake takes 30 us to the server and back, of 80 us and of 30 us.
     assert_eq!((all[0].service, all[1].service), (Span::from_us(50), Span::ZERO));
     assert_eq!((all[0].latency, all[1].latency), (Span::from_us(95), Span::from_us(30)));
-    assert_eq!((all[0].start, all[1].start), (Start::At(Span::from_us(100)), Start::At(Span::from_us(400))));
+    assert_eq!(
+        (all[0].start, all[1].start),
+        (RequestStart::At(Span::from_us(100)), RequestStart::At(Span::from_us(400)))
+    );
     assert_eq!(all[0].connection, all[1].connection);
     let compared = &found.compared[0];
     assert_eq!((compared.connections, compared.data_packets, compared.handshake.count), (1, 7, 1));
@@ -62,7 +65,7 @@ fn think_times_are_those_at_the_client() {
     let all = exchanges(&two_requests().read_with(&options).found);
     assert_eq!(
         (all[0].start, all[1].start),
-        (Start::At(Span::from_us(100)), Start::After(Span::from_us(197)))
+        (RequestStart::At(Span::from_us(100)), RequestStart::After(Span::from_us(197)))
     );
 }
 
@@ -138,6 +141,24 @@ fn one_direction_alone_is_a_flow_that_pauses_cut() {
     assert_eq!((of(1).0, all.len()), (40, 2));
     let options = CaptureOptions { idle: Span::from_secs(1), ..CaptureOptions::default() };
     assert_eq!(flows(&tape.read_with(&options).found).len(), 1);
+}
+
+/// A capture that lacks the server's packets, and one that lacks the client's.
+#[test]
+fn a_capture_of_one_direction_is_a_warning() {
+    let warned = |tape: &Tape| notes(&tape.read().found, Remark::Warning, "of one direction alone");
+    for (ends, numbers) in [(TO, (100, 500)), (BACK, (500, 100))] {
+        let mut tape = Tape::new();
+        for number in 0..5 {
+            tape.tcp(number * 1_000, ends, ACK, (numbers.0 + number as u32 * 50, numbers.1), 50);
+        }
+        assert!(warned(&tape), "{:?}", tape.read().found.notes);
+        // An acknowledgement shows that the other direction is there.
+        let back = (ends.1, ends.0);
+        tape.tcp(9_000, back, ACK, (numbers.1, numbers.0 + 250), 0);
+        assert!(!warned(&tape));
+    }
+    assert!(!warned(&two_requests()));
 }
 
 #[test]
@@ -216,8 +237,8 @@ fn classes_are_by_port_by_dscp_or_one() {
     tape.tcp(960, web, ACK, (110, 21), 0);
     let by = |class| tape.read_with(&CaptureOptions { class, ..CaptureOptions::default() }).found;
     assert_eq!(names(&by(None)), ["port-11211", "port-80"]);
-    assert_eq!(names(&by(Some(ClassBy::Dscp))), ["dscp-0", "dscp-10"]);
-    assert_eq!(names(&by(Some(ClassBy::One))), ["all"]);
+    assert_eq!(names(&by(Some(CaptureClassBy::Dscp))), ["dscp-0", "dscp-10"]);
+    assert_eq!(names(&by(Some(CaptureClassBy::One))), ["all"]);
 }
 
 #[test]
@@ -269,14 +290,14 @@ fn a_closed_loop_keeps_its_think_times_and_an_open_one_its_times() {
     let found = clients(90, true).read().found;
     assert!(notes(&found, Remark::Found, "keep their think times"), "{:?}", found.notes);
     let all = exchanges(&found);
-    let thinks: Vec<Start> = all.iter().map(|exchange| exchange.start).collect();
-    assert_eq!(thinks.iter().filter(|start| matches!(start, Start::At(_))).count(), 10);
+    let thinks: Vec<RequestStart> = all.iter().map(|exchange| exchange.start).collect();
+    assert_eq!(thinks.iter().filter(|start| matches!(start, RequestStart::At(_))).count(), 10);
     // The client acknowledges the handshake and the responses within 1 us, which is the network's.
-    assert!(
-        thinks.iter().all(|start| matches!(start, Start::At(_)) || *start == Start::After(Span::from_us(89)))
-    );
+    assert!(thinks.iter().all(
+        |start| matches!(start, RequestStart::At(_)) || *start == RequestStart::After(Span::from_us(89))
+    ));
     // As busy, but requests come at their own times: a slow response delays none.
     let found = clients(0, false).read().found;
     assert!(notes(&found, Remark::Found, "keep their times"), "{:?}", found.notes);
-    assert!(exchanges(&found).iter().all(|exchange| matches!(exchange.start, Start::At(_))));
+    assert!(exchanges(&found).iter().all(|exchange| matches!(exchange.start, RequestStart::At(_))));
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use plimsoll_import::Remark::{Assumed, Found, Ignored};
-use plimsoll_import::metrics::{Direction, MetricSettings, read};
+use plimsoll_import::metrics::{MetricSettings, RateDirection, read};
 
 use crate::found_text::{notes, of};
 
@@ -16,10 +16,16 @@ fn file() -> PathBuf {
 fn counters_of_interfaces_become_rates_of_hosts() {
     // web-1: (7.5 + 7.5) MB and 15 MB in 60 s each; db-1: 6 MB, and 7.5 MB after a restart.
     let found = read(&file(), &MetricSettings::default()).unwrap();
-    assert_eq!(of(&found), "db-1 web-1 over 120s\ntraffic 0>* 900000 bit/s\ntraffic 1>* 2000000 bit/s\n");
+    let expected = "db-1 web-1 over 120s\n\
+                    traffic 0 sends 900000 receives 2500000 bit/s\n\
+                    traffic 1 sends 2000000 receives ? bit/s\n";
+    assert_eq!(of(&found), expected);
     let by_tier = MetricSettings { class_label: Some("tier".to_owned()), ..MetricSettings::default() };
     let found = read(&file(), &by_tier).unwrap();
-    assert_eq!(of(&found), "db-1 web-1 over 120s\nback 0>* 900000 bit/s\nfront 1>* 2000000 bit/s\n");
+    let expected = "db-1 web-1 over 120s\n\
+                    back 0 sends 900000 receives 2500000 bit/s\n\
+                    front 1 sends 2000000 receives ? bit/s\n";
+    assert_eq!(of(&found), expected);
     assert_eq!(
         notes(&found, Found),
         [
@@ -32,10 +38,7 @@ fn counters_of_interfaces_become_rates_of_hosts() {
     );
     assert_eq!(
         notes(&found, Ignored),
-        [
-            "1 series of interfaces that carry no packets of the network, or those of another interface: lo",
-            "what hosts receive, since what they transmit is there: the network carries it once",
-        ]
+        ["1 series of interfaces that carry no packets of the network, or those of another interface: lo",]
     );
     assert_eq!(notes(&found, Assumed)[0], "a counter became smaller 1 time: it restarted from 0");
 }
@@ -54,10 +57,10 @@ fn a_direction_can_be_given() {
         error.ends_with("does not say its direction: expected --direction transmit or receive"),
         "{error}"
     );
-    let receive = MetricSettings { direction: Some(Direction::Receive), ..settings };
-    assert_eq!(of(&read(&path, &receive).unwrap()), "a over 60s\ntraffic *>0 16000 bit/s\n");
+    let receive = MetricSettings { direction: Some(RateDirection::Receive), ..settings };
+    assert_eq!(of(&read(&path, &receive).unwrap()), "a over 60s\ntraffic 0 sends ? receives 16000 bit/s\n");
     let bits = MetricSettings { bits: true, ..receive };
-    assert_eq!(of(&read(&path, &bits).unwrap()), "a over 60s\ntraffic *>0 2000 bit/s\n");
+    assert_eq!(of(&read(&path, &bits).unwrap()), "a over 60s\ntraffic 0 sends ? receives 2000 bit/s\n");
 }
 
 #[test]
@@ -84,7 +87,11 @@ fn errors_name_the_place() {
             "series 0: invalid value \"x\": expected times",
         ),
         (
-            series(r#"{"metric":{"__name__":"transmit","instance":"a"},"values":[[1,"0"]]}"#),
+            series(r#"{"metric":{"__name__":"transmit","instance":"a"},"values":[[1,"5"]]}"#),
+            "all values are of one time, so there is no length of time for a run: expected two times or more",
+        ),
+        (
+            series(r#"{"metric":{"__name__":"transmit","instance":"a"},"values":[[1,"0"],[2,"0"]]}"#),
             "no host has traffic: expected rates above 0",
         ),
     ];

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use plimsoll_import::flows::{FlowSettings, read};
-use plimsoll_import::{Found, Remark, Traffic};
+use plimsoll_import::{ClassTraffic, ImportFound, Remark};
 use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::Scenario;
 use plimsoll_units::Span;
@@ -62,14 +62,14 @@ fn packets(bytes: u64) -> u64 {
 type HostFlow = (String, String, u64, u64);
 
 /// Returns the flows of a log by class.
-fn imported(text: &str, settings: &FlowSettings) -> (BTreeMap<String, Vec<HostFlow>>, Found) {
+fn imported(text: &str, settings: &FlowSettings) -> (BTreeMap<String, Vec<HostFlow>>, ImportFound) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log.csv");
     fs::write(&path, text).unwrap();
     let found = read(&[path], settings).unwrap();
     let mut classes = BTreeMap::new();
     for class in &found.classes {
-        let Traffic::Flows(flows) = &class.traffic else { panic!("flows") };
+        let ClassTraffic::Flows(flows) = &class.traffic else { panic!("flows") };
         let host = |host: u32| found.hosts[host as usize].clone();
         let mut flows: Vec<_> = (flows.iter())
             .map(|flow| (host(flow.source), host(flow.destination), flow.start.as_ps() / MS, flow.bytes))
@@ -196,7 +196,7 @@ fn a_sampled_load_is_within_its_interval() {
 }
 
 /// Returns the half width of the interval in a class's note, as a share.
-fn stated_interval(found: &Found, class: &str) -> f64 {
+fn stated_interval(found: &ImportFound, class: &str) -> f64 {
     let start = format!("class {class}: ");
     let note =
         found.notes.iter().find(|note| note.remark == Remark::Assumed && note.text.starts_with(&start));

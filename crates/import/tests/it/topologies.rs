@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use plimsoll_import::Remark::{Assumed, Ignored};
-use plimsoll_import::topology::{Shape, Topology};
-use plimsoll_import::{Class, Flow, Found, Traffic};
+use plimsoll_import::topology::{Topology, TopologyShape};
+use plimsoll_import::{ClassTraffic, FoundFlow, ImportFound, TrafficClass};
 use plimsoll_units::Span;
 
 fn folder() -> String {
@@ -17,7 +17,7 @@ fn short(spec: &str) -> String {
         Ok(topology) => topology,
         Err(error) => return error.to_string().replace(&folder(), ""),
     };
-    let Shape::Listed(graph) = topology.shape else { panic!("{spec} is an export") };
+    let TopologyShape::Listed(graph) = topology.shape else { panic!("{spec} is an export") };
     let hosts: Vec<String> =
         graph.hosts.iter().map(|host| format!("{}({})", host.name, host.addresses.join(" "))).collect();
     let links: Vec<String> = (graph.links.iter())
@@ -84,20 +84,20 @@ fn exports_become_graphs() {
     }
 }
 
-fn found(hosts: &[&str]) -> Found {
+fn found(hosts: &[&str]) -> ImportFound {
     let flow =
-        |source, destination| Flow { start: Span::ZERO, end: Span::ZERO, source, destination, bytes: 1 };
+        |source, destination| FoundFlow { start: Span::ZERO, end: Span::ZERO, source, destination, bytes: 1 };
     let flows = (1..hosts.len() as u32).map(|host| flow(host - 1, host)).collect();
-    Found {
+    ImportFound {
         hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
-        classes: vec![Class { name: "flows".to_owned(), traffic: Traffic::Flows(flows) }],
+        classes: vec![TrafficClass { name: "flows".to_owned(), traffic: ClassTraffic::Flows(flows) }],
         duration: Span::from_secs(1),
         notes: Vec::new(),
     }
 }
 
-fn flows(found: &Found) -> Vec<(u32, u32)> {
-    let Traffic::Flows(flows) = &found.classes[0].traffic else { panic!("flows") };
+fn flows(found: &ImportFound) -> Vec<(u32, u32)> {
+    let ClassTraffic::Flows(flows) = &found.classes[0].traffic else { panic!("flows") };
     flows.iter().map(|flow| (flow.source, flow.destination)).collect()
 }
 

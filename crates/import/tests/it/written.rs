@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use plimsoll_import::capture::{CaptureFound, CaptureOptions, StartBy};
-use plimsoll_import::out::{Form, Network, Writing, Written, files, write_folder};
-use plimsoll_import::{Class, Found, Rate, Traffic};
+use plimsoll_import::out::{ImportWriting, ImportedNetwork, TrafficForm, WrittenImport, files, write_folder};
+use plimsoll_import::{ClassTraffic, FoundFlow, HostRates, ImportFound, TrafficClass};
 use plimsoll_scenario::Scenario;
 use plimsoll_scenario::model::Workload;
 use plimsoll_units::Span;
@@ -27,21 +27,25 @@ fn imported(starts: StartBy) -> CaptureFound {
     tape.read_with(&CaptureOptions { starts, ..CaptureOptions::default() })
 }
 
-fn written(found: &Found, form: Form, keep_names: bool) -> Written {
-    let writing = Writing {
+fn written(found: &ImportFound, form: TrafficForm, keep_names: bool) -> WrittenImport {
+    files(found, &ImportWriting { form, network: ImportedNetwork::rack(found, keep_names), ..writing() })
+        .unwrap()
+}
+
+fn writing() -> ImportWriting<'static> {
+    ImportWriting {
         sources: "a \"b\".pcap",
-        form,
-        network: Network::rack(found, keep_names),
+        form: TrafficForm::Replay,
+        network: ImportedNetwork::default(),
         compared: &[],
         command: "plimsoll import capture x",
         version: "0",
         commit: None,
-    };
-    files(found, &writing).unwrap()
+    }
 }
 
 /// Writes the folder and reads its scenario.
-fn scenario(folder: &Path, written: &Written) -> Scenario {
+fn scenario(folder: &Path, written: &WrittenImport) -> Scenario {
     write_folder(folder, &written.files).unwrap();
     let path = folder.join("scenario.toml");
     let text = fs::read_to_string(&path).unwrap();
@@ -53,7 +57,7 @@ fn a_replay_has_every_message() {
     let place = tempfile::tempdir().unwrap();
     for (name, keep_names) in [("plain", false), ("named", true)] {
         let found = imported(StartBy::Response);
-        let written = written(&found.found, Form::Replay, keep_names);
+        let written = written(&found.found, TrafficForm::Replay, keep_names);
         let scenario = scenario(&place.path().join(name), &written);
         let model = &scenario.points()[0].model;
         let Workload::RequestList(requests) = &model.workload["port-80"] else {
@@ -74,7 +78,7 @@ fn a_replay_has_every_message() {
 fn a_model_has_its_load_and_says_where_it_does_not_fit() {
     let place = tempfile::tempdir().unwrap();
     let found = imported(StartBy::Time);
-    let written = written(&found.found, Form::Model, false);
+    let written = written(&found.found, TrafficForm::Model, false);
     let scenario = scenario(&place.path().join("open"), &written);
     let model = &scenario.points()[0].model;
     assert_eq!(model.run.duration, Some(found.found.duration));
@@ -91,7 +95,7 @@ fn a_model_has_its_load_and_says_where_it_does_not_fit() {
     );
 
     let found = imported(StartBy::Response);
-    let closed = self::written(&found.found, Form::Model, false);
+    let closed = self::written(&found.found, TrafficForm::Model, false);
     let scenario = self::scenario(&place.path().join("closed"), &closed);
     let Workload::ClosedLoop(closed) = &scenario.points()[0].model.workload["port-80-h1"] else {
         panic!("a closed loop");
@@ -100,35 +104,66 @@ fn a_model_has_its_load_and_says_where_it_does_not_fit() {
 }
 
 #[test]
-fn rates_become_workloads_of_their_mean() {
+fn rates_become_flows_by_weights_of_hosts() {
     let place = tempfile::tempdir().unwrap();
-    let rate = |source, destination, bits_per_second| Rate { source, destination, bits_per_second };
-    let of = |name: &str, rates| Class { name: name.to_owned(), traffic: Traffic::Rates(rates) };
-    let found = Found {
+    let rates = |host, sent, received| HostRates { host, sent, received };
+    let of = |name: &str, rates| TrafficClass { name: name.to_owned(), traffic: ClassTraffic::Rates(rates) };
+    let found = ImportFound {
         hosts: (0..4).map(|number| format!("node{number}")).collect(),
         classes: vec![
-            of("sent", vec![rate(Some(0), None, 4e8), rate(Some(1), None, 0.0)]),
-            of("received", vec![rate(None, Some(2), 1e8)]),
-            of("both", vec![rate(Some(0), Some(3), 2e8)]),
+            of("sent", vec![rates(0, Some(4e8), None), rates(1, Some(1e8), None)]),
+            of("both", vec![rates(0, Some(2e8), None), rates(3, None, Some(2e8))]),
         ],
         duration: Span::from_secs(60),
         notes: Vec::new(),
     };
-    let written = written(&found, Form::Replay, false);
+    let written = written(&found, TrafficForm::Replay, false);
     let scenario = scenario(&place.path().join("rates"), &written);
     let model = &scenario.points()[0].model;
-    let names: Vec<&str> = model.workload.keys().map(String::as_str).collect();
-    assert_eq!(names, ["sent", "received-h2", "both-h3"]);
-    let Workload::AllToAll(sent) = &model.workload["sent"] else { panic!("all to all") };
-    let link = plimsoll_units::Rate::from_gbps(10);
-    assert_eq!(sent.load.bits_per_second(link), 1e8);
+    let of = |name: &str| {
+        let Workload::AllToAll(flows) = &model.workload[name] else { panic!("all to all") };
+        let weights = flows.weighted.iter().map(|of| [of.send, of.receive].map(|rate| rate.as_bps()));
+        (flows.load.bits_per_second(plimsoll_units::Rate::from_gbps(10)), weights.collect::<Vec<_>>())
+    };
+    let (load, weights) = of("sent");
+    assert_eq!(load, 1.25e8);
+    assert_eq!(weights.iter().map(|[send, _]| *send).collect::<Vec<_>>(), [400_000_000, 100_000_000, 0, 0]);
+    assert!(weights.iter().all(|[_, receive]| *receive > 0));
+    assert_eq!(of("both").1, [[200_000_000, 0], [0, 0], [0, 0], [0, 200_000_000]]);
+    let closing = &written.findings.closing;
+    assert!(
+        closing.contains("assumed: both: a gravity model: hosts send and receive their own rates"),
+        "{closing}"
+    );
+}
+
+/// Flows of one instant have no load, and those of a nanosecond one that no link carries.
+#[test]
+fn a_load_above_any_link_is_a_warning() {
+    let flow = FoundFlow { start: Span::ZERO, end: Span::ZERO, source: 0, destination: 1, bytes: 1_000 };
+    let found = |duration| ImportFound {
+        hosts: vec!["a".to_owned(), "b".to_owned()],
+        classes: vec![TrafficClass { name: "all".to_owned(), traffic: ClassTraffic::Flows(vec![flow]) }],
+        duration,
+        notes: Vec::new(),
+    };
+    let warnings =
+        |duration| written(&found(duration), TrafficForm::Replay, false).findings.warnings.join("\n");
+    assert_eq!(warnings(Span::from_ms(1)), "");
+    assert!(warnings(Span::ZERO).starts_with("all traffic is of one instant, so it has no load"));
+    let short = warnings(Span::from_ns(1));
+    assert!(short.contains("8000 Gb/s on average, more than a link of 400Gbps carries"), "{short}");
+    let network = ImportedNetwork::rack(&found(Span::ZERO), false);
+    let writing = ImportWriting { form: TrafficForm::Model, network, ..writing() };
+    let error = files(&found(Span::ZERO), &writing).unwrap_err().to_string();
+    assert!(error.starts_with("all traffic is of one instant: a model needs a rate"), "{error}");
 }
 
 #[test]
 fn a_folder_is_written_whole_or_not_at_all() {
     let place = tempfile::tempdir().unwrap();
     let found = imported(StartBy::Time);
-    let written = written(&found.found, Form::Replay, false);
+    let written = written(&found.found, TrafficForm::Replay, false);
     let folder = place.path().join("a/b");
     fs::create_dir_all(&folder).unwrap();
     write_folder(&folder, &written.files).unwrap();

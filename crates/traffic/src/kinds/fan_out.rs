@@ -74,7 +74,7 @@ impl Kind for FanOut {
             workload: context.index,
             client,
             servers: context.hosts(&self.servers, &[client], "servers")?,
-            request_bytes: self.request.get(),
+            request: SizeDistribution::Constant(self.request).sampler(),
             response: self.response.sampler(),
             service: self.service.sampler(),
             mean_gap: 1.0 / self.queries_per_second,

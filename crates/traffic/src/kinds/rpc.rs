@@ -2,7 +2,7 @@
 
 use plimsoll_fabric::Unbuildable;
 use plimsoll_units::quantity::Load;
-use plimsoll_units::{Bytes, Span, Time};
+use plimsoll_units::{Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +30,7 @@ pub struct Rpc {
     #[serde(default)]
     pub servers: HostSet,
     /// The payload of a request.
-    pub request: Bytes,
+    pub request: SizeDistribution,
     /// The payload of a response.
     pub response: SizeDistribution,
     /// Response bytes requested per second: a rate, or a share of the client's link.
@@ -56,7 +56,7 @@ impl Kind for Rpc {
     fn check(&mut self, check: &mut WorkloadCheck<'_>) -> WorkloadDemand {
         let client = check.host("client", &self.client);
         let servers = check.hosts("servers", &self.servers, client);
-        check.some_bytes("request", self.request);
+        check.distribution("request", &mut self.request);
         check.distribution("response", &mut self.response);
         check.distribution("service", &mut self.service);
         check.deadline("deadline", self.deadline);
@@ -81,7 +81,7 @@ impl Kind for Rpc {
             workload: context.index,
             client,
             servers: context.hosts(&self.servers, &[client], "servers")?,
-            request_bytes: self.request.get(),
+            request: self.request.sampler(),
             mean_gap: context.mean_gap(self.load, client, response.mean()),
             response,
             service: self.service.sampler(),
@@ -118,7 +118,7 @@ impl Kind for Rpc {
     }
 
     fn inputs(&self) -> Vec<Input<'_>> {
-        cdf_inputs([self.response.table(), self.service.table()])
+        cdf_inputs([self.request.table(), self.response.table(), self.service.table()])
     }
 
     fn expected_records(&self, facts: &dyn NetworkFacts, _: bool) -> Option<ExpectedRecords> {

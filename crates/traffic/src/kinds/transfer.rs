@@ -77,7 +77,7 @@ impl Kind for Transfer {
             workload: context.index,
             client,
             servers: context.hosts(&self.servers, &[client], "servers")?,
-            request_bytes: self.request.get(),
+            request: SizeDistribution::Constant(self.request).sampler(),
             mean_gap: context.mean_gap(self.load, client, response.mean()),
             response,
             service: TimeDistribution::default().sampler(),

@@ -110,6 +110,7 @@ mod tests {
             segment: Some(segment),
             datagram: None,
             dscp: 0,
+            is_cut: false,
         }
     }
 

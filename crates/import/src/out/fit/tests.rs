@@ -17,8 +17,8 @@ fn poisson(count: usize) -> Vec<Span> {
     (0..count).map(next).collect()
 }
 
-fn judged(starts: &[Span]) -> Fit {
-    let mut fit = Fit::new("w");
+fn judged(starts: &[Span]) -> ModelFit {
+    let mut fit = ModelFit::new("w");
     fit.arrivals(starts, starts[starts.len() - 1]);
     fit
 }
@@ -46,18 +46,18 @@ fn bursts_and_clocks_are_no_good_fit() {
 #[test]
 fn tables_keep_values_and_quantiles() {
     let few = [100.0, 100.0, 100.0, 9_000.0];
-    let table = Table::of(&few);
+    let table = FittedTable::of(&few);
     assert!(table.steps);
     assert_eq!(table.text("bytes"), "bytes,cdf\n100,0.75\n9000,1\n");
     assert_eq!((table.mean(), table.quantile(0.75), table.quantile(0.76)), (2_325.0, 100.0, 9_000.0));
     let many: Vec<f64> = (1..=100_000).map(f64::from).collect();
-    let table = Table::of(&many);
+    let table = FittedTable::of(&many);
     assert!(!table.steps && table.points.len() < 300);
     assert!((table.mean() / 50_000.5 - 1.0).abs() < 1e-3, "{}", table.mean());
     for share in SHARES {
         assert!((table.quantile(share) / (share * 1e5) - 1.0).abs() < 1e-3);
     }
-    let mut fit = Fit::new("w");
+    let mut fit = ModelFit::new("w");
     fit.distribution("size", &many, |share| table.quantile(share));
     assert_eq!((fit.problems.len(), fit.quantiles[0].rows.len()), (0, 4));
     // A constant in place of the distribution.

@@ -3,7 +3,7 @@
 //! The network is a rack of 10 Gb/s and 5 us, where a packet of `w` bytes takes `2 (0.8 ns w + 5 us)` from host
 //! to host, and packets that one host sends back to back arrive `0.8 ns w` apart.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use plimsoll_results::outcome::MessageRecord;
@@ -69,6 +69,26 @@ fn a_ping_takes_both_ways() {
         assert_eq!(created, expected);
         assert!(run.messages.iter().all(|message| message.latency() == Some(message.ideal)));
     }
+}
+
+/// On an idle network the latency of a request of one packet has its size. Requests of one size leave the other draws
+/// as they are.
+#[test]
+fn sizes_of_requests_are_drawn_beside_those_of_responses() {
+    let of = |request: &str| {
+        let sizes =
+            format!("request = {request}\nresponse = {{ kind = 'uniform', min = '100B', max = '200B' }}");
+        run(&rack(2, &format!("[workload.w]\nkind = 'rpc'\n{sizes}\nload = '1Mbps'\ncount = 50\n")))
+    };
+    let (one, many) = (of("'100B'"), of("{ kind = 'uniform', min = '100B', max = '900B' }"));
+    let responses = |run: &Run| run.messages.iter().map(|message| message.bytes).collect::<Vec<_>>();
+    let created = |run: &Run| run.messages.iter().map(|message| message.created).collect::<Vec<_>>();
+    assert_eq!((responses(&one), created(&one)), (responses(&many), created(&many)));
+    let requests = latencies(&many).into_iter().zip(responses(&many)).map(|(latency, response)| {
+        let request = latency - way(response + HEADER);
+        (100..=900).find(|bytes| way(bytes + HEADER) == request).expect("one packet of 100 to 900 bytes")
+    });
+    assert!(requests.collect::<BTreeSet<_>>().len() > 30);
 }
 
 #[test]
@@ -503,7 +523,7 @@ fn listed_requests_start_at_their_times_or_after_responses() {
     found.sort_unstable();
     assert_eq!(found, expected);
     let indices: Vec<u64> = run.messages.iter().map(|message| message.index).collect();
-    assert_eq!(indices.iter().copied().collect::<std::collections::BTreeSet<_>>(), (0..4).collect());
+    assert_eq!(indices.iter().copied().collect::<BTreeSet<_>>(), (0..4).collect());
 }
 
 #[test]
