@@ -104,7 +104,7 @@ pub struct Note {
 /// The part of the page to which a note belongs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Remark {
-    /// A fact of the files.
+    /// A fact that the files show.
     Found,
     /// What the files do not say, and the value that was taken.
     Assumed,

@@ -9,11 +9,11 @@ use crate::cdf::CdfTable;
 use crate::check::{WorkloadCheck, WorkloadDemand};
 use crate::facts::NetworkFacts;
 use crate::hosts::{HostName, HostSet};
-use crate::kinds::all_to_all::HostWeights;
 use crate::kinds::flow_list::ListedFlow;
 use crate::kinds::request_list::ListedRequest;
 use crate::record::Supply;
 use crate::source::Source;
+use crate::weights::HostWeights;
 
 /// The parameters of one kind of workload: a table `[workload.NAME]` of a scenario.
 pub trait Kind {

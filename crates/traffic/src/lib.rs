@@ -35,6 +35,7 @@ pub mod source;
 #[cfg(test)]
 mod testing;
 mod traffic;
+pub mod weights;
 
 pub use kind::Kind;
 pub use kinds::*;

@@ -299,8 +299,8 @@ proptest! {
             bytes += u64::from(*size);
             let (source, destination) = (Address::V4(*host), Address::V4(9));
             let (interface, bytes) = (0, *size);
-            let (segment, datagram) = (None, None);
-            analyser.frame(&Frame { time, interface, source, destination, bytes, segment, datagram, dscp: 0, is_cut: false });
+            let (segment, datagram, dscp, is_cut) = (None, None, 0, false);
+            analyser.frame(&Frame { time, interface, source, destination, bytes, segment, datagram, dscp, is_cut });
         }
         let found = analyser.finish();
         let sum = |map: &BTreeMap<u64, u64>| map.iter().map(|(length, count)| length * count).sum::<u64>();
@@ -328,8 +328,8 @@ proptest! {
                 now += Span::from_ps(67_200 + wait);
                 let (source, destination) = (Address::V4(1), Address::V4(2));
                 let (interface, bytes) = (0, 60);
-                let (segment, datagram) = (None, None);
-                analyser.frame(&Frame { time: now, interface, source, destination, bytes, segment, datagram, dscp: 0, is_cut: false });
+                let (segment, datagram, dscp, is_cut) = (None, None, 0, false);
+                analyser.frame(&Frame { time: now, interface, source, destination, bytes, segment, datagram, dscp, is_cut });
             }
             analyser.finish().bursts
         };

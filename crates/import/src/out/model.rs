@@ -126,7 +126,7 @@ impl ModelledClass<'_> {
         Ok(())
     }
 
-    /// Fits sizes.
+    /// Fits a distribution to the sizes of messages.
     fn sizes(&self, name: &'static str, sizes: impl Iterator<Item = u64>, fit: &mut ModelFit) -> KeptTable {
         let sorted = sorted(sizes.map(|bytes| bytes as f64));
         let table = FittedTable::of(&sorted);

@@ -3,7 +3,7 @@
 use super::graph::FoundGraph;
 use crate::found::Note;
 
-/// A network.
+/// A network, generated or listed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Topology {
     /// The network's hosts, switches and links.
