@@ -121,6 +121,22 @@ fn sentence(verdict: &Verdict, latencies: &MeasuredLatencies, quantiles: &[Quant
             format!("no significant difference{finest}")
         }
         Verdict::Layer(layer) => format!("{}: {}", name(*layer), reason(*layer)),
+        Verdict::ModelTooSlow(layers) => {
+            let below = quantiles.iter().find_map(|quantile| {
+                let (measured, model) = (quantile.measured_us?, quantile.modelled_us.value);
+                let idle = model - quantile.queue_us;
+                (measured.value < idle).then(|| {
+                    let (name, measured) = (&quantile.name, measured.value);
+                    format!("at {name} {measured:.3} us were measured, and the run has {idle:.3} us without any queueing")
+                })
+            });
+            let named: Vec<&str> = layers.iter().map(|layer| name(*layer)).collect();
+            let shape = match named.as_slice() {
+                [] => "in more than one layer".to_owned(),
+                names => format!("in the layer {}", names.join(" or ")),
+            };
+            format!("the model is too slow, {shape}: {}", below.unwrap_or_default())
+        }
         Verdict::CannotTell(layers) => {
             let names: Vec<&str> = layers.iter().map(|layer| name(*layer)).collect();
             format!(

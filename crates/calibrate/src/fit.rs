@@ -59,6 +59,9 @@ pub enum CalibrateError {
     /// The file has too few latencies, or does not state how many.
     #[error("the measurement has {0}; a fit needs at least {1}, which the file states")]
     TooFew(String, u64),
+    /// A key is to be fitted twice.
+    #[error("--fit {0}: the key is given twice; allowed: each key once")]
+    Twice(String),
     /// No parameter changes the latency.
     #[error("{0}: no effect on the latency; name other keys with --fit")]
     NoEffect(String),
@@ -167,7 +170,10 @@ impl<'a> Calibration<'a> {
     /// effect.
     pub fn fit(&self, latencies: &MeasuredLatencies, keys: &[String]) -> Result<Fit, CalibrateError> {
         let mut parameters = Vec::new();
-        for key in keys {
+        for (at, key) in keys.iter().enumerate() {
+            if keys[..at].contains(key) {
+                return Err(CalibrateError::Twice(key.clone()));
+            }
             parameters.push(Parameter::new(self.scenario, key).map_err(CalibrateError::Scenario)?);
         }
         if keys.is_empty() {

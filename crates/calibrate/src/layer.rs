@@ -10,13 +10,20 @@
 //! | loss | nothing at low quantiles, and half of the shortest retransmission timeout or more above |
 //!
 //! A shape fits if one multiple of it is inside the interval of every difference, each widened by a quarter of the
-//! difference, since a longer queue is not exactly a multiple of a shorter one. A loss is judged first. Times that
-//! were measured inside the server decide about it: if they differ from those of the run, only the shape of the
-//! service counts, and otherwise only the others. Where no shape fits, a difference that grows with the quantile is a
-//! queue that the run does not have. The verdict names no layer where several fit, or none.
+//! difference, since a longer queue is not exactly a multiple of a shorter one. The multiple of a queue and of a service
+//! is at least -1: no more time can be missing than the run has. A loss is judged first. Times that were measured inside
+//! the server decide about it: if they differ from those of the run, only the shape of the service counts, and otherwise
+//! only the others. Where a constant and a queue fit, and the constant misses the differences clearly less, it is the
+//! host. Where no shape fits, a difference that grows with the quantile is a queue that the run does not have. The
+//! verdict names no layer where several fit, or none.
+//!
+//! A measured latency below the idle latency of the run, which is its latency without queueing delay, means that the
+//! model itself is too slow: less load or shorter queues cannot explain it.
 
 use plimsoll_stats::{Estimate, Interval};
 use serde::Serialize;
+
+use crate::quantiles::DEVIATIONS;
 
 /// A place where latency arises.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -42,6 +49,9 @@ pub enum Verdict {
     NotSignificant,
     /// One layer explains the differences.
     Layer(Layer),
+    /// Measured latencies are below those of the run without any queueing delay: the model is too slow, in one of these
+    /// layers where a shape fits.
+    ModelTooSlow(Vec<Layer>),
     /// Each of these layers alone explains the differences.
     CannotTell(Vec<Layer>),
     /// No layer alone explains the differences.
@@ -61,6 +71,8 @@ pub struct Observed {
 
 /// The part of a difference by which a shape may miss it.
 const SLACK: f64 = 0.25;
+/// The difference of two weighted sums of squares from which on one shape is clearly nearer: 2 standard deviations.
+const CLEARLY: f64 = 4.0;
 
 /// How a layer's difference grows with what a run observed: in proportion to the value.
 type Shape = fn(&Observed) -> f64;
@@ -79,17 +91,26 @@ pub fn judge(observed: &[Observed], server: Option<bool>, timeout_us: f64) -> Ve
     if is_step(&known, timeout_us) {
         return Verdict::Layer(Layer::Loss);
     }
-    let shapes: [(Layer, Shape); 3] = [
-        (Layer::Host, |_| 1.0),
-        (Layer::Queue, |seen| seen.queue_us),
-        (Layer::Service, |seen| seen.service_us),
+    let queue: Shape = |seen| seen.queue_us;
+    // Every multiple of a constant is possible: it is not known how much of the run's latency is the hosts'.
+    let shapes: [(Layer, Shape, f64); 3] = [
+        (Layer::Host, |_| 1.0, f64::NEG_INFINITY),
+        (Layer::Queue, queue, -1.0),
+        (Layer::Service, |seen| seen.service_us, -1.0),
     ];
-    let fitting: Vec<Layer> =
-        shapes.iter().filter(|(_, shape)| fits(&known, shape)).map(|(layer, _)| *layer).collect();
-    let fitting: Vec<Layer> = match server {
-        Some(differs) => fitting.into_iter().filter(|layer| (*layer == Layer::Service) == differs).collect(),
-        None => fitting,
-    };
+    let fitting = shapes.iter().filter(|(_, shape, lowest)| fits(&known, shape, *lowest));
+    let mut fitting: Vec<Layer> = fitting.map(|(layer, ..)| *layer).collect();
+    if let Some(differs) = server {
+        fitting.retain(|layer| (*layer == Layer::Service) == differs);
+    }
+    let is_constant =
+        fitting.contains(&Layer::Host) && misfit(&known, &|_| 1.0) + CLEARLY < misfit(&known, &queue);
+    fitting.retain(|layer| *layer != Layer::Queue || !is_constant);
+    let is_below = |(interval, seen): &(Interval, &Observed)| interval.high < -(1.0 + SLACK) * seen.queue_us;
+    if known.iter().any(is_below) && known.iter().all(|(interval, _)| interval.low <= 0.0) {
+        fitting.retain(|layer| *layer != Layer::Queue);
+        return Verdict::ModelTooSlow(fitting);
+    }
     match &fitting[..] {
         [only] => Verdict::Layer(*only),
         [] if server != Some(true) && grows(&known) => Verdict::Layer(Layer::Queue),
@@ -108,8 +129,8 @@ fn is_step(known: &[(Interval, &Observed)], timeout_us: f64) -> bool {
     })
 }
 
-/// Returns whether one multiple of a shape is inside all intervals.
-fn fits(known: &[(Interval, &Observed)], shape: &dyn Fn(&Observed) -> f64) -> bool {
+/// Returns whether one multiple of a shape, `lowest` or more, is inside all intervals.
+fn fits(known: &[(Interval, &Observed)], shape: &dyn Fn(&Observed) -> f64, lowest: f64) -> bool {
     let (mut least, mut most) = (f64::NEG_INFINITY, f64::INFINITY);
     for (interval, seen) in known {
         let slack = SLACK * seen.difference.value.abs();
@@ -121,7 +142,17 @@ fn fits(known: &[(Interval, &Observed)], shape: &dyn Fn(&Observed) -> f64) -> bo
             return false;
         }
     }
-    least <= most && least.is_finite() && (least > 0.0 || most < 0.0)
+    least <= most && least.is_finite() && (least > 0.0 || most < 0.0) && most >= lowest
+}
+
+/// Returns the weighted sum of squares by which the nearest multiple of a shape misses the differences.
+fn misfit(known: &[(Interval, &Observed)], shape: &dyn Fn(&Observed) -> f64) -> f64 {
+    let scaled = known.iter().map(|(interval, seen)| {
+        let deviation = ((interval.high - interval.low) / (2.0 * DEVIATIONS)).max(f64::MIN_POSITIVE.sqrt());
+        (seen.difference.value / deviation, shape(seen) / deviation)
+    });
+    let [dd, ds, ss] = scaled.fold([0.0; 3], |[dd, ds, ss], (d, s)| [dd + d * d, ds + d * s, ss + s * s]);
+    dd - if ss > 0.0 { ds * ds / ss } else { 0.0 }
 }
 
 /// Returns whether the difference at the highest quantile is above that at the lowest, with their intervals apart.
@@ -152,7 +183,6 @@ mod tests {
         let of = |differences| judged(differences, queue, service);
         let shift = [(20.0, 0.2), (20.1, 0.5), (20.5, 2.0), (19.0, 5.0)];
         assert_eq!(of(shift), Verdict::Layer(Layer::Host));
-        assert_eq!(of(shift.map(|(value, half)| (-value, half))), Verdict::Layer(Layer::Host));
         assert_eq!(of([(3.6, 0.2), (12.0, 1.0), (22.0, 2.0), (37.0, 6.0)]), Verdict::Layer(Layer::Service));
         assert_eq!(of([(0.1, 0.1), (3.3, 0.5), (11.0, 2.0), (21.0, 4.0)]), Verdict::Layer(Layer::Queue));
         // A queue without an equal in the run.
@@ -164,6 +194,37 @@ mod tests {
         assert_eq!(of([(0.1, 0.2), (0.2, 0.5), (-1.0, 2.0), (3.0, 5.0)]), Verdict::NotSignificant);
         assert_eq!(of([(20.0, 0.2), (-10.0, 1.0), (3.0, 1.0), (0.0, 1.0)]), Verdict::Several);
         assert_eq!(of([(20.0, -1.0); 4]), Verdict::NoIntervals);
+    }
+
+    #[test]
+    fn a_constant_is_the_host_although_a_flat_queue_fits_too() {
+        let flat = [14.0, 18.0, 21.0, 24.0];
+        let of = |differences| judged(differences, flat, [0.0; 4]);
+        let constant = [(20.0, 2.0), (20.5, 3.0), (19.0, 4.0), (21.0, 6.0)];
+        assert_eq!(of(constant), Verdict::Layer(Layer::Host));
+        // Intervals that allow both.
+        let wide = constant.map(|(value, half)| (value, 4.0 * half));
+        assert_eq!(of(wide), Verdict::CannotTell(vec![Layer::Host, Layer::Queue]));
+    }
+
+    #[test]
+    fn a_measurement_below_the_idle_latency_means_that_the_model_is_too_slow() {
+        let (queue, service) = ([1.0, 3.0, 12.0, 20.0], [7.0, 23.0, 46.0, 69.0]);
+        let of = |differences| judged(differences, queue, service);
+        let faster = [(-20.0, 0.2), (-20.1, 0.5), (-20.5, 2.0), (-19.0, 5.0)];
+        assert_eq!(of(faster), Verdict::ModelTooSlow(vec![Layer::Host]));
+        assert_eq!(
+            of([(-3.6, 0.2), (-12.0, 1.0), (-22.0, 2.0), (-37.0, 6.0)]),
+            Verdict::ModelTooSlow(vec![Layer::Service])
+        );
+        // More than the whole time at the server is missing, so it is not the server alone.
+        assert_eq!(
+            of([(-14.0, 0.2), (-46.0, 1.0), (-92.0, 2.0), (-138.0, 6.0)]),
+            Verdict::ModelTooSlow(vec![])
+        );
+        // Less load in the measurement: only queueing delay is missing.
+        let less = judged([(-1.0, 0.2), (-2.9, 0.3), (-11.5, 1.0), (-20.0, 5.0)], queue, [7.0; 4]);
+        assert_eq!(less, Verdict::Layer(Layer::Queue));
     }
 
     #[test]

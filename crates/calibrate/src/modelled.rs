@@ -12,7 +12,8 @@ pub struct Modelled {
     samples: Samples,
     /// Times at the server in us, by replicate.
     service: Samples,
-    /// Latency, queueing delay and time at the server of each message in us, the fastest first.
+    /// Latency, queueing delay above the least of all messages, and time at the server of each message in us, the
+    /// fastest first.
     parts: Vec<[f64; 3]>,
     /// The number of messages that were unfinished when their run ended.
     pub unfinished: u64,
@@ -42,6 +43,9 @@ impl Modelled {
             replicates.push(latencies);
             services.push(service);
         }
+        // The least delay of all messages is no queue, but a cost of the hosts that every message has.
+        let least = parts.iter().map(|parts: &[f64; 3]| parts[1]).fold(f64::INFINITY, f64::min);
+        parts.iter_mut().for_each(|parts| parts[1] -= least);
         parts.sort_by(|one: &[f64; 3], other| one[0].total_cmp(&other[0]));
         let (samples, service) = (Samples::new(replicates), Samples::new(services));
         (!parts.is_empty()).then_some(Modelled { samples, service, parts, unfinished })

@@ -32,6 +32,19 @@ fn a_slower_server_is_the_service() {
 }
 
 #[test]
+fn a_measurement_faster_than_an_idle_run_is_a_model_that_is_too_slow() {
+    let slow = modelled(&["host.processor={ interrupt = '5us' }"]);
+    let [latencies, _] = measured(&[]);
+    let found = Comparison::of("get", "run", &latencies, None, &slow, 10_000.0);
+    assert!(
+        matches!(&found.verdict, Verdict::ModelTooSlow(layers) if layers.contains(&Layer::Host)),
+        "{found:?}"
+    );
+    assert!(found.sentence.starts_with("the model is too slow, in the layer host"), "{}", found.sentence);
+    assert!(found.sentence.contains("without any queueing"), "{}", found.sentence);
+}
+
+#[test]
 fn more_load_is_the_queue_once_the_server_is_excluded() {
     let [without, with] = verdicts(&["workload.bulk.load=0.6"]);
     assert_eq!(without, Verdict::CannotTell(vec![Layer::Queue, Layer::Service]));
