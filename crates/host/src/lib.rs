@@ -28,7 +28,9 @@
 mod apply;
 mod change;
 mod commands;
+mod counters;
 mod error;
+mod example;
 mod facts;
 mod folders;
 mod here;
@@ -54,7 +56,9 @@ mod step;
 
 pub use apply::{ApplyProgress, RolledBack, apply, confirm, roll_back_plan, rollback, rollback_rest};
 pub use change::{PlanChange, apply_change, plan_change, roll_back_last};
+pub use counters::{HostCounters, PauseCounter};
 pub use error::Error;
+pub use example::ExampleHost;
 pub use facts::{Device, Facts, Host, HostRoute, RootQueue, Unit};
 pub use folders::StateFolders;
 pub use here::{Entered, Here};
