@@ -20,6 +20,8 @@ pub struct Advice {
     pub tried_at: f64,
     /// False where the scenario as it is meets its objectives at `tried_at`, so that nothing was ranked.
     pub is_needed: bool,
+    /// The reason why no candidate could meet an objective, so that nothing was ranked.
+    pub impossible: Option<String>,
     /// Whether every objective is met at `tried_at` or at some searched load by some variant.
     pub is_met: bool,
     /// The candidates, the best first; the scenario as it is is one of them.
@@ -39,6 +41,8 @@ pub struct Ranked {
     pub what: String,
     /// How far the search went.
     pub state: State,
+    /// The reason why it could not be run.
+    pub failed: Option<String>,
     /// Its load line, where one was searched.
     pub line: Option<Line>,
     /// The line divided by that of the scenario as it is.
@@ -84,6 +88,8 @@ pub enum State {
     Open,
     /// It has the same runs as the scenario as it is.
     WithoutEffect,
+    /// It could not be run, for the reason in [`Ranked::failed`].
+    Failed,
 }
 
 impl State {
@@ -95,6 +101,7 @@ impl State {
             State::Dropped => "dropped",
             State::Open => "open",
             State::WithoutEffect => "no effect",
+            State::Failed => "could not be run",
         }
     }
 }
@@ -132,6 +139,7 @@ impl Advice {
             State::Searched | State::Unfinished => 0,
             State::Open => 1,
             State::Dropped | State::WithoutEffect => 2,
+            State::Failed => 3,
         };
         self.ranking.sort_by(|a, b| {
             let (mine, theirs) = (a.reached().unwrap_or(-1.0), b.reached().unwrap_or(-1.0));

@@ -23,7 +23,7 @@ pub struct Applied {
 /// The values that templates name.
 struct Values<'a> {
     settings: String,
-    model: &'a Model,
+    model: Model,
     objectives: &'a [String],
     priority: Option<u8>,
 }
@@ -77,7 +77,7 @@ impl Applied {
             "\n## Costs\n\nWho pays: {}. Host processors: {}.\n",
             best.costs, best.processor
         ));
-        Some(Applied { policy, settings, scenario: prepared.base.alone(&best.name, lines) })
+        Some(Applied { policy, settings, scenario: prepared.base.alone(&best.name, &lines) })
     }
 }
 

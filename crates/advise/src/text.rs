@@ -3,7 +3,7 @@
 use plimsoll_report::table::{Grid, Row, TableStyle, csv_line, dim, escape_markdown, sentence};
 use plimsoll_report::{Format, figures};
 use plimsoll_stats::Interval;
-use plimsoll_text::{printable, printable_json};
+use plimsoll_text::{printable, printable_json, shortened};
 use serde::Serialize;
 
 use crate::advice::{Advice, Cost, Ranked};
@@ -19,6 +19,9 @@ struct WithWords<'a> {
 const INTERVALS: &str = "Lines and their 95 % intervals are those of `plimsoll line`; a factor's interval is made of \
                          the ends of both. The strain is the measured number over its limit, in pairs of runs with the \
                          same messages.";
+
+/// The most characters of a reason in the table; a sentence has the whole of it.
+const REASON_MAX: usize = 60;
 
 fn shown_interval(interval: Interval) -> String {
     format!("{} .. {}", figures::number(interval.low), figures::number(interval.high))
@@ -80,7 +83,10 @@ impl Advice {
                     one.factor_interval.map_or_else(String::new, shown_interval),
                     one.strain.map_or_else(String::new, figures::number),
                     one.runs.to_string(),
-                    one.state.words().to_owned(),
+                    one.failed.as_ref().map_or_else(
+                        || one.state.words().to_owned(),
+                        |reason| format!("{}: {}", one.state.words(), shortened(reason, REASON_MAX)),
+                    ),
                     one.paid
                         .iter()
                         .filter(|cost| cost.is_significant())
@@ -122,6 +128,10 @@ impl Advice {
             ));
             return said;
         }
+        if let Some(impossible) = &self.impossible {
+            said.push(format!("{impossible}; no candidate was ranked"));
+            return said;
+        }
         match self.best() {
             Some(best) if self.is_certain(best) => {
                 said.push(format!("turn on {}: {}", best.name, self.words(best)))
@@ -143,6 +153,8 @@ impl Advice {
         if !self.is_met {
             said.push(format!("nothing that was tried is known to meet {}", self.objectives));
         }
+        let failed = self.ranking.iter().filter_map(|one| Some((&one.name, one.failed.as_ref()?)));
+        said.extend(failed.map(|(name, reason)| format!("{name} could not be run: {reason}")));
         said.extend(self.untried.iter().map(|(name, reason)| format!("{name} was not tried: {reason}")));
         said.extend(self.notes.iter().map(|note| format!("note: {note}")));
         said

@@ -1,7 +1,9 @@
 //! The first stage: a few short runs of every candidate at one load, paired by their seeds.
 
-use plimsoll_experiment::Slo;
-use plimsoll_line::measure::{Run, Sample, judge, strain};
+use std::collections::BTreeMap;
+
+use plimsoll_experiment::{Metric, Slo};
+use plimsoll_line::measure::{Run, Sample, estimate, judge, strain};
 use plimsoll_stats::verdict::Verdict;
 use plimsoll_stats::{Interval, LEVEL, mean, mean_interval};
 
@@ -13,6 +15,18 @@ const OVERLOADED: f64 = 1_000.0;
 /// The runs of one variant at the load of the trials, by replicate.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Trials(pub(crate) Vec<Option<Run>>);
+
+/// The number of a violated objective, in us.
+pub(crate) struct Violated {
+    pub(crate) us: f64,
+    /// The part of it that no candidate changes.
+    pub(crate) fixed_us: f64,
+    /// The largest component of the latency.
+    pub(crate) largest: (String, f64),
+}
+
+/// The components of a latency that no candidate changes: they depend on links, sizes and servers.
+const FIXED: [&str; 3] = ["serialisation", "propagation", "service"];
 
 impl Trials {
     /// Returns how close a run is to its limits, by the objective that is closest.
@@ -82,6 +96,28 @@ impl Trials {
         } else {
             Verdict::Open
         }
+    }
+
+    /// Returns the number of a violated objective about times, where it has one; `number` is that of the objective.
+    pub(crate) fn violated(&self, number: usize, slo: &Slo) -> Option<Violated> {
+        let is_time = matches!(slo.metric, Metric::Mean | Metric::Percentile(_) | Metric::Max);
+        let runs: Vec<(&Run, &Sample)> =
+            self.0.iter().flatten().filter_map(|run| Some((run, run.samples.get(number)?))).collect();
+        let samples: Vec<&Sample> = runs.iter().map(|(_, sample)| *sample).collect();
+        if !is_time || judge(slo, &samples, LEVEL) != Verdict::Breaks {
+            return None;
+        }
+        let us = estimate(slo, &samples)?.value;
+        let mut parts: BTreeMap<&str, f64> = BTreeMap::new();
+        for (name, part) in runs.iter().flat_map(|(run, sample)| run.parts.iter().zip(&sample.parts_us)) {
+            *parts.entry(name).or_default() += part;
+        }
+        let all: f64 = parts.values().sum();
+        // The parts are means of the slowest messages, of which the number has the same shares.
+        let share = |part: f64| us * part / all.max(f64::MIN_POSITIVE);
+        let fixed = FIXED.iter().filter_map(|name| parts.get(name)).sum();
+        let (name, largest) = parts.iter().max_by(|one, other| one.1.total_cmp(other.1))?;
+        Some(Violated { us, fixed_us: share(fixed), largest: ((*name).to_owned(), share(*largest)) })
     }
 
     /// Returns the factors by which numbers of other workloads change from `base`. The samples of `others` follow those

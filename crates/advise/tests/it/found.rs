@@ -153,3 +153,51 @@ fn a_budget_ends_the_search_with_what_is_known_and_a_larger_one_resumes_it() {
     let (again, _, same) = within(None);
     assert_eq!((again, same), (whole, all));
 }
+
+#[test]
+fn an_objective_below_the_idle_latency_ends_the_search_at_once() {
+    let scenario = shipped("quickstart", SMALL);
+    // A frame alone takes longer on its links.
+    let (prepared, advice) = ask(&scenario, &question("p99(small) < 2us", 100), &Calls::default());
+    let said = advice.sentences();
+    assert!(!advice.is_met && advice.ranking.is_empty() && said.len() == 1, "{said:?}");
+    assert!(
+        said[0].starts_with("no load and no mechanism at a queue can meet p99(small) < 2us: at "),
+        "{said:?}"
+    );
+    assert!(said[0].contains("p99(small) is ") && said[0].contains(" of it, "), "{said:?}");
+    assert_eq!(plimsoll_advise::Applied::of(&prepared, &advice), None);
+}
+
+#[test]
+fn a_candidate_that_cannot_be_run_is_a_row() {
+    // DeTail's pauses need more room in a buffer than this.
+    let scenario = load(DETAIL, &["port.switch.buffer=8KB"]);
+    let mut question = question("p99(pages) < 10ms", 50);
+    question.have = Have::parse(Some("ecn, 8 queues, pfc, adaptive paths, linux hosts")).unwrap();
+    let (_, advice) = ask(&scenario, &question, &Calls { most: Some(300), ..Calls::default() });
+    let detail = advice.ranking.iter().find(|one| one.name == "detail").unwrap();
+    assert_eq!(detail.state, plimsoll_advise::State::Failed, "{}", shown(&advice));
+    let reason = detail.failed.as_deref().unwrap();
+    assert!(reason.starts_with("port.switch.pfc: "), "{reason}");
+    assert!(advice.sentences().contains(&format!("detail could not be run: {reason}")));
+    assert!(shown(&advice).contains("could not be run: port.switch.pfc"), "{}", shown(&advice));
+    assert!(advice.ranking.iter().any(|one| one.name == "dctcp" && one.runs > 0));
+}
+
+#[test]
+fn the_best_preset_is_tried_with_the_best_mechanism_that_it_does_not_set() {
+    let scenario = shipped("quickstart", SMALL);
+    let (prepared, advice) = ask(&scenario, &question("p99(small) < 1ms", 100), &Calls::default());
+    let pair = advice.ranking.iter().find(|one| one.name.contains(" + ")).unwrap();
+    let (preset, other) = pair.name.split_once(" + ").unwrap();
+    assert!(pair.runs > 0 && pair.costs.contains("; "), "{pair:?}");
+    assert!(
+        advice.ranking.iter().any(|one| one.name == preset)
+            && advice.ranking.iter().any(|one| one.name == other)
+    );
+    // It has a scenario of its own, as the others have.
+    let applied = plimsoll_advise::Applied::one(&prepared, &advice, pair).unwrap();
+    let made = Scenario::parse("best.toml", &applied.scenario, Path::new(".")).unwrap();
+    assert_eq!(made.points()[0].variant, pair.name);
+}
