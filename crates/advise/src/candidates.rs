@@ -26,7 +26,7 @@ pub struct Candidate {
     /// The keys of its variant.
     pub set: toml::Table,
     /// Keys that are a multiple of their value in the scenario.
-    pub scale: Vec<Scale>,
+    pub scale: Vec<ScaledKey>,
     /// The priority of the workloads that objectives are about.
     pub priority: Option<u8>,
     /// The keys that are tuned if it is the best; the first two count.
@@ -70,7 +70,7 @@ pub const AND: &str = " + ";
 /// A key that is a multiple of its value in the scenario.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Scale {
+pub struct ScaledKey {
     /// The dotted key of the scenario.
     pub key: String,
     /// The factor of the value in the scenario.

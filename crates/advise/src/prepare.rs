@@ -1,17 +1,17 @@
-//! [`Prepared`]: the scenario of a search, with a variant for each candidate that the fabric can have.
+//! [`PreparedAdvice`]: the scenario of a search, with a variant for each candidate that the fabric can have.
 
 use plimsoll_experiment::question::{self, QuestionError};
 use plimsoll_experiment::{Metric, Slo};
 use plimsoll_line::measure::Run;
 use plimsoll_line::question::LineQuestionError;
-use plimsoll_line::{Asked, LineQuestion, Over, SearchStop};
+use plimsoll_line::{AskedLine, LineQuestion, Over, SearchStop};
 use plimsoll_scenario::model::{Model, Run as RunTimes};
 use plimsoll_scenario::{Point, Registry, Scenario, ScenarioError};
 use plimsoll_units::Span;
 
 use crate::candidates::{AND, Candidate, Have, candidates, capabilities};
 use crate::search::AdviseWatch;
-use crate::variants::{Base, settings};
+use crate::variants::{AdviseBase, settings};
 
 /// A question for advice, as a user writes it.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -44,10 +44,10 @@ pub(crate) struct Tried {
 
 /// A question that can be searched.
 #[derive(Clone, Debug)]
-pub struct Prepared {
+pub struct PreparedAdvice {
     /// The scenario of all variants.
     pub scenario: Scenario,
-    pub(crate) base: Base,
+    pub(crate) base: AdviseBase,
     pub(crate) from: String,
     pub(crate) question: LineQuestion,
     pub(crate) tried: Vec<Tried>,
@@ -96,7 +96,7 @@ pub fn prepare(
     scenario: &Scenario,
     question: &AdviseQuestion,
     watch: &dyn AdviseWatch,
-) -> Result<Prepared, AdviseError> {
+) -> Result<PreparedAdvice, AdviseError> {
     question::check_variants(scenario.points(), question.from.as_slice())?;
     let slos = question::objectives(scenario, &question.slo)?;
     let is_from = |point: &&Point| question.from.as_ref().is_none_or(|from| point.variant == *from);
@@ -110,7 +110,7 @@ pub fn prepare(
     asks.replicates_max = question.replicates_max.unwrap_or(asks.replicates_max);
     // Reports a question that no variant can answer before the first run.
     let over = asks.clone().ask(scenario)?.over;
-    let base = Base::of(registry, scenario, point, &slos);
+    let base = AdviseBase::of(registry, scenario, point, &slos);
     let length = length(&point.model, &slos, question.messages, watch)?;
     // The ends of the loads, as far as the scenario as it is is valid there.
     let mut loads = vec![over.low, over.high];
@@ -155,7 +155,7 @@ pub fn prepare(
     }
     let others = others(&made, &slos);
     let from = point.label();
-    Ok(Prepared { scenario: made, base, from, question: asks, tried, untried, notes, length, others })
+    Ok(PreparedAdvice { scenario: made, base, from, question: asks, tried, untried, notes, length, others })
 }
 
 /// Checks a scenario at this load.
@@ -222,12 +222,12 @@ fn length(
     }
 }
 
-impl Prepared {
+impl PreparedAdvice {
     /// Asks the scenario of all variants for lines.
     ///
     /// # Errors
     /// Returns an error if it has no such load or objective.
-    pub fn ask(&self) -> Result<Asked<'_>, AdviseError> {
+    pub fn ask(&self) -> Result<AskedLine<'_>, AdviseError> {
         Ok(self.question.clone().ask(&self.scenario)?)
     }
 

@@ -5,17 +5,19 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-use plimsoll_line::lines::Variant;
+use plimsoll_line::lines::LineVariant;
 use plimsoll_line::measure::Run;
 use plimsoll_line::search::{Line, rounded};
-use plimsoll_line::{Asked, LineQuestion, News, Room, SearchStop, SearchWatch, SoFar, Trial, draw, trials};
+use plimsoll_line::{
+    AskedLine, LineQuestion, LineTrial, Room, SearchNews, SearchStop, SearchWatch, SoFar, draw, trials,
+};
 use plimsoll_report::figures;
 use plimsoll_results::run_dir::Existing;
 use plimsoll_stats::verdict::Verdict;
 
-use crate::advice::{Advice, Ranked, State};
+use crate::advice::{Advice, RankedCandidate, State};
 use crate::candidates::AND;
-use crate::prepare::{AdviseError, Prepared, reason};
+use crate::prepare::{AdviseError, PreparedAdvice, reason};
 use crate::trials::Trials;
 use crate::variants::{BASE, value};
 
@@ -57,12 +59,12 @@ struct Limited<'a> {
 }
 
 impl SearchWatch for Limited<'_> {
-    fn on_news(&self, news: &News<'_>, _so_far: &SoFar) {
+    fn on_news(&self, news: &SearchNews<'_>, _so_far: &SoFar) {
         match news {
-            News::Judged(judged) if !judged.verdict.ends_with("first run") => {
+            SearchNews::Judged(judged) if !judged.verdict.ends_with("first run") => {
                 self.watch.on_news(&format!("{} at {}: {}", judged.variant, judged.load, judged.verdict));
             }
-            News::Warning(text) => self.watch.on_news(text),
+            SearchNews::Warning(text) => self.watch.on_news(text),
             _ => {}
         }
     }
@@ -78,8 +80,8 @@ impl SearchWatch for Limited<'_> {
 
 /// The runs, the lines and the notes that a search for advice has so far.
 struct Searching<'a> {
-    prepared: &'a Prepared,
-    asked: &'a Asked<'a>,
+    prepared: &'a PreparedAdvice,
+    asked: &'a AskedLine<'a>,
     dir: &'a Path,
     room: Room,
     watch: &'a dyn AdviseWatch,
@@ -98,7 +100,7 @@ struct Searching<'a> {
 /// # Errors
 /// Returns an error if a run fails or cannot be kept, or the watch cancels the search. An exhausted budget is no error.
 pub fn advise(
-    prepared: &Prepared,
+    prepared: &PreparedAdvice,
     dir: &Path,
     room: Room,
     watch: &dyn AdviseWatch,
@@ -135,7 +137,7 @@ impl Searching<'_> {
     /// candidate whose run fails is left out from then on.
     fn run(
         &mut self,
-        asked: &Asked<'_>,
+        asked: &AskedLine<'_>,
         names: &[String],
         replicates: Range<u32>,
         until: f64,
@@ -143,19 +145,19 @@ impl Searching<'_> {
         // The numbers of other workloads are behind the objectives.
         let mut asked = asked.clone();
         asked.slos.extend(self.prepared.others.iter().cloned());
-        let wanted: Vec<Trial> = replicates
+        let wanted: Vec<LineTrial> = replicates
             .flat_map(|replicate| names.iter().map(move |name| (name, replicate)))
-            .map(|(name, replicate)| Trial { variant: name.clone(), load: self.at, replicate })
+            .map(|(name, replicate)| LineTrial { variant: name.clone(), load: self.at, replicate })
             .collect();
         let limited = Limited { watch: self.watch, until };
-        let make = |wanted: &[Trial]| trials(&asked, self.dir, self.room, &limited, wanted);
+        let make = |wanted: &[LineTrial]| trials(&asked, self.dir, self.room, &limited, wanted);
         let done = match make(&wanted) {
             Ok(runs) => wanted.into_iter().zip(runs).collect(),
             Err(SearchStop::Run(_)) => {
                 // Finished runs are kept, so that only those of the failing candidates are made again.
-                let mut done: Vec<(Trial, Option<Run>)> = Vec::new();
+                let mut done: Vec<(LineTrial, Option<Run>)> = Vec::new();
                 for name in names {
-                    let own: Vec<Trial> =
+                    let own: Vec<LineTrial> =
                         wanted.iter().filter(|trial| trial.variant == *name).cloned().collect();
                     match make(&own) {
                         Ok(runs) => done.extend(own.into_iter().zip(runs)),
@@ -323,7 +325,7 @@ impl Searching<'_> {
         let Some((preset, _)) = presets.first().filter(|(one, _)| one.state == State::Searched) else {
             return Ok(());
         };
-        let helps = |one: &Ranked| {
+        let helps = |one: &RankedCandidate| {
             let is_tried = !matches!(one.state, State::WithoutEffect | State::Failed);
             is_tried && one.strain.zip(strain(BASE)).is_some_and(|(mine, base)| mine < base)
         };
@@ -361,7 +363,7 @@ impl Searching<'_> {
 
     /// Searches lines of the question until this share of the budget is spent. The line of the scenario as it is is
     /// searched too. A candidate whose run fails is left out.
-    fn draw(&mut self, asked: &Asked<'_>, names: &[String], until: f64) -> Result<(), SearchStop> {
+    fn draw(&mut self, asked: &AskedLine<'_>, names: &[String], until: f64) -> Result<(), SearchStop> {
         let base = BASE.to_owned();
         let mut names: Vec<String> =
             names.iter().filter(|name| !self.failed.contains_key(*name)).cloned().collect();
@@ -369,7 +371,7 @@ impl Searching<'_> {
         let search = |names: &[String]| {
             let variants = std::iter::once(&base).chain(names).cloned().collect();
             let question = LineQuestion { variants, ..asked.question.clone() };
-            let asked = Asked { question, ..asked.clone() };
+            let asked = AskedLine { question, ..asked.clone() };
             draw(&asked, Some(self.dir), Existing::Resume, self.room, &limited)
         };
         let mut found = search(&names);
@@ -388,7 +390,7 @@ impl Searching<'_> {
         }
         let lines: BTreeMap<String, (Line, State)> = match found {
             Ok(lines) => {
-                let state = |variant: &Variant| match variant.unfinished {
+                let state = |variant: &LineVariant| match variant.unfinished {
                     Some(_) => State::Unfinished,
                     None => State::Searched,
                 };
@@ -427,7 +429,7 @@ impl Searching<'_> {
         let ranked = |(name, state): (&String, &State)| {
             let trials = self.trials.get(name).unwrap_or(&nothing);
             let candidate = self.prepared.find(name).map(|(candidate, _)| candidate).unwrap_or_default();
-            Ranked {
+            RankedCandidate {
                 name: name.clone(),
                 what: candidate.what,
                 state: *state,
@@ -454,7 +456,7 @@ impl Searching<'_> {
         };
         let mut known: Vec<(&String, &State)> = self.states.iter().collect();
         known.sort_by_key(|(name, _)| place(name));
-        let ranking: Vec<Ranked> = known.into_iter().map(ranked).collect();
+        let ranking: Vec<RankedCandidate> = known.into_iter().map(ranked).collect();
         let is_met = !is_needed
             || ranking.iter().any(|one| {
                 one.line.as_ref().is_some_and(Line::is_met)

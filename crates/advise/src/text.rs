@@ -6,10 +6,10 @@ use plimsoll_stats::Interval;
 use plimsoll_text::{printable, printable_json, shortened};
 use serde::Serialize;
 
-use crate::advice::{Advice, Cost, Ranked};
+use crate::advice::{Advice, CandidateCost, RankedCandidate};
 
 #[derive(Serialize)]
-struct WithWords<'a> {
+struct AdviceWithWords<'a> {
     #[serde(flatten)]
     advice: &'a Advice,
     sentences: Vec<String>,
@@ -43,7 +43,7 @@ impl Advice {
                 }
             }
             Format::Json => {
-                let text = serde_json::to_string_pretty(&WithWords { advice: self, sentences });
+                let text = serde_json::to_string_pretty(&AdviceWithWords { advice: self, sentences });
                 format!("{}\n", printable_json(&text.expect("advice has text keys only")))
             }
             Format::Csv => self.csv(),
@@ -90,7 +90,7 @@ impl Advice {
                     one.paid
                         .iter()
                         .filter(|cost| cost.is_significant())
-                        .map(Cost::words)
+                        .map(CandidateCost::words)
                         .collect::<Vec<_>>()
                         .join(", "),
                 ],
@@ -105,7 +105,7 @@ impl Advice {
         Grid::plain(title, "candidate", &columns, rows)
     }
 
-    fn interval(&self, one: &Ranked) -> String {
+    fn interval(&self, one: &RankedCandidate) -> String {
         let shown = |load: f64| self.over.shown(load);
         match one.line.as_ref().map(|line| (line.low(), line.high())) {
             Some((Some(low), Some(high))) => format!("{} .. {}", shown(low), shown(high)),
@@ -145,7 +145,7 @@ impl Advice {
         }
         if let Some(best) = self.best() {
             said.push(format!("who pays: {}; host processors: {}", best.costs, best.processor));
-            let paid: Vec<String> = best.paid.iter().map(Cost::words).collect();
+            let paid: Vec<String> = best.paid.iter().map(CandidateCost::words).collect();
             if !paid.is_empty() {
                 said.push(format!("measured at {at} beside the scenario as it is: {}", paid.join(", ")));
             }
@@ -197,7 +197,7 @@ impl Advice {
 
 impl Advice {
     /// Writes the comparison of the best with the scenario as it is.
-    fn words(&self, best: &Ranked) -> String {
+    fn words(&self, best: &RankedCandidate) -> String {
         let interval = best.factor_interval.map_or_else(String::new, |i| format!(" ({})", shown_interval(i)));
         let at_least = best.line.as_ref().zip(self.base_line()).and_then(|(line, base)| {
             let load = line.low()?;
@@ -225,7 +225,7 @@ impl Advice {
     }
 }
 
-impl Cost {
+impl CandidateCost {
     /// Returns whether the interval excludes no change.
     fn is_significant(&self) -> bool {
         self.interval.is_some_and(|interval| interval.low > 1.0 || interval.high < 1.0)

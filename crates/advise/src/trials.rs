@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use plimsoll_experiment::{Metric, Slo};
-use plimsoll_line::measure::{Run, Sample, estimate, judge, strain};
+use plimsoll_line::measure::{Run, SloSample, estimate, judge, strain};
 use plimsoll_stats::verdict::Verdict;
 use plimsoll_stats::{Interval, LEVEL, mean, mean_interval};
 
-use crate::advice::Cost;
+use crate::advice::CandidateCost;
 
 /// The strain of a run that the network does not carry, or that has no message to judge.
 const OVERLOADED: f64 = 1_000.0;
@@ -85,7 +85,8 @@ impl Trials {
         }
         let verdicts: Vec<Verdict> = (0..slos.len())
             .map(|number| {
-                let samples: Vec<&Sample> = runs.iter().filter_map(|run| run.samples.get(number)).collect();
+                let samples: Vec<&SloSample> =
+                    runs.iter().filter_map(|run| run.samples.get(number)).collect();
                 judge(&slos[number], &samples, LEVEL)
             })
             .collect();
@@ -101,9 +102,9 @@ impl Trials {
     /// Returns the number of a violated objective about times, where it has one; `number` is that of the objective.
     pub(crate) fn violated(&self, number: usize, slo: &Slo) -> Option<Violated> {
         let is_time = matches!(slo.metric, Metric::Mean | Metric::Percentile(_) | Metric::Max);
-        let runs: Vec<(&Run, &Sample)> =
+        let runs: Vec<(&Run, &SloSample)> =
             self.0.iter().flatten().filter_map(|run| Some((run, run.samples.get(number)?))).collect();
-        let samples: Vec<&Sample> = runs.iter().map(|(_, sample)| *sample).collect();
+        let samples: Vec<&SloSample> = runs.iter().map(|(_, sample)| *sample).collect();
         if !is_time || judge(slo, &samples, LEVEL) != Verdict::Breaks {
             return None;
         }
@@ -122,13 +123,13 @@ impl Trials {
 
     /// Returns the factors by which numbers of other workloads change from `base`. The samples of `others` follow those
     /// of the objectives.
-    pub(crate) fn paid(&self, base: &Trials, slos: &[Slo], others: &[Slo]) -> Vec<Cost> {
+    pub(crate) fn paid(&self, base: &Trials, slos: &[Slo], others: &[Slo]) -> Vec<CandidateCost> {
         let cost = |(number, other): (usize, &Slo)| {
             let value = |run: &Run| run.samples.get(slos.len() + number)?.value.filter(|value| *value > 0.0);
             let factors: Vec<f64> =
                 self.pairs(base).filter_map(|(mine, base)| Some(value(mine)? / value(base)?)).collect();
             let interval = mean_interval(&factors, LEVEL);
-            Some(Cost { measure: other.subject().to_owned(), factor: mean(&factors)?, interval })
+            Some(CandidateCost { measure: other.subject().to_owned(), factor: mean(&factors)?, interval })
         };
         others.iter().enumerate().filter_map(cost).collect()
     }
@@ -141,7 +142,7 @@ mod tests {
 
     fn of(shares: &[u64]) -> Trials {
         let run = |over: &u64| {
-            let sample = Sample { messages: 10_000, over: *over, ..Sample::default() };
+            let sample = SloSample { messages: 10_000, over: *over, ..SloSample::default() };
             Some(Run { digest: over.to_string(), samples: vec![sample], ..Run::default() })
         };
         Trials(shares.iter().map(run).collect())

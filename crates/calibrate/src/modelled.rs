@@ -1,4 +1,4 @@
-//! [`Modelled`]: the completion times of a workload in runs of one point, with the parts of the latency.
+//! [`ModelledLatencies`]: the completion times of a workload in runs of one point, with the parts of the latency.
 
 use plimsoll_results::outcome::{MessageRecord, Outcome};
 use plimsoll_scenario::model::Model;
@@ -8,20 +8,19 @@ use crate::quantiles::widened;
 
 /// The completion times of a workload in the replicates of a point.
 #[derive(Clone, Debug)]
-pub struct Modelled {
+pub struct ModelledLatencies {
     samples: Samples,
     /// Times at the server in us, by replicate.
     service: Samples,
-    /// Latency, queueing delay above the least of all messages, and time at the server of each message in us, the
-    /// fastest first.
+    /// Latency, queueing delay and time at the server of each message in us, the fastest first.
     parts: Vec<[f64; 3]>,
     /// The number of messages that were unfinished when their run ended.
     pub unfinished: u64,
 }
 
-impl Modelled {
+impl ModelledLatencies {
     /// Takes the messages of a workload that were created after the warm-up; `None` where none of them completed.
-    pub fn of(outcomes: &[&Outcome], workload: &str) -> Option<Modelled> {
+    pub fn of(outcomes: &[&Outcome], workload: &str) -> Option<ModelledLatencies> {
         let (mut replicates, mut services, mut parts) = (Vec::new(), Vec::new(), Vec::new());
         let mut unfinished = 0;
         for outcome in outcomes {
@@ -43,12 +42,9 @@ impl Modelled {
             replicates.push(latencies);
             services.push(service);
         }
-        // The least delay of all messages is no queue, but a cost of the hosts that every message has.
-        let least = parts.iter().map(|parts: &[f64; 3]| parts[1]).fold(f64::INFINITY, f64::min);
-        parts.iter_mut().for_each(|parts| parts[1] -= least);
         parts.sort_by(|one: &[f64; 3], other| one[0].total_cmp(&other[0]));
         let (samples, service) = (Samples::new(replicates), Samples::new(services));
-        (!parts.is_empty()).then_some(Modelled { samples, service, parts, unfinished })
+        (!parts.is_empty()).then_some(ModelledLatencies { samples, service, parts, unfinished })
     }
 
     /// Returns the number of completed messages.

@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use plimsoll_advise::{Advice, AdviseError, AdviseQuestion, AdviseWatch, Applied, Have, advise, prepare};
+use plimsoll_advise::{
+    Advice, AdviseError, AdviseQuestion, AdviseWatch, CandidateFiles, Have, advise, prepare,
+};
 use plimsoll_experiment::question::{default_dir, quoted};
 use plimsoll_experiment::{bench, points};
 use plimsoll_host::{ExampleHost, Policy};
@@ -148,7 +150,7 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     }
     let printed = output::print(&advice.render(args.format.of_report(), &output::style()));
     dir.write_file("advice.json", &advice.render(Format::Json.of_report(), &output::style()))?;
-    if let Some(applied) = Applied::of(&prepared, &advice) {
+    if let Some(applied) = CandidateFiles::of(&prepared, &advice) {
         dir.write_file("best.toml", &applied.scenario)?;
         dir.write_file("settings.md", &applied.settings)?;
         if let Some(policy) = &applied.policy {

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use plimsoll_calibrate::{
-    CalibrateError, Calibration, Check, CheckVerdict, Comparison, Fit, Verdict, listing, shortest_timeout,
+    CalibrateError, CalibratedFit, Calibration, Check, CheckVerdict, Comparison, Verdict, listing,
+    shortest_timeout,
 };
 use plimsoll_experiment::bench::{self, Bench, BenchWatch};
 use plimsoll_files::Origin;
@@ -85,7 +86,7 @@ impl BenchWatch for UntilInterrupt {
 /// The results in the form that is printed as JSON.
 #[derive(Serialize)]
 struct Calibrated<'a> {
-    fit: &'a Fit,
+    fit: &'a CalibratedFit,
     /// The measurement beside the fitted scenario, at the load of the fit.
     fitted: &'a Comparison,
     check: Option<&'a Check>,
@@ -154,7 +155,7 @@ fn key_of(at: &str, workload: &str) -> String {
 }
 
 /// Returns the scenario that includes the original and sets the fitted values.
-fn include(scenario: &Scenario, original: &Path, out: &Path, fit: &Fit) -> anyhow::Result<String> {
+fn include(scenario: &Scenario, original: &Path, out: &Path, fit: &CalibratedFit) -> anyhow::Result<String> {
     let quoted = |text: &str| serde_json::to_string(text);
     let set = scenario.overrides().set.iter().chain(&fit.set).map(|set| quoted(set));
     let set = set.collect::<Result<Vec<_>, _>>()?.join(",\n    ");

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::facts::{Device, Facts, HostRoute, RootQueue, Unit};
+use crate::facts::{Device, HostFacts, HostRoute, RootQueue, Unit};
 use crate::names::{CgroupPath, DeviceName, Prefix, UnitName};
 use crate::{ApplyPlan, DeviceSide, Error, Policy, StateFolders, plan};
 
@@ -21,7 +21,7 @@ impl ExampleHost {
     }
 }
 
-impl Facts for ExampleHost {
+impl HostFacts for ExampleHost {
     fn device(&self, _: &DeviceName) -> Result<Option<Device>, Error> {
         Ok(Some(Device { mtu: 1_500, gso_max_segs: 65_535, clsact: false }))
     }

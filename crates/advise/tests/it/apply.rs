@@ -1,6 +1,6 @@
 //! The files that turn a candidate on are those that the programs read.
 
-use plimsoll_advise::Applied;
+use plimsoll_advise::CandidateFiles;
 use plimsoll_host::{ExampleHost, Policy};
 
 use super::*;
@@ -12,7 +12,7 @@ fn the_files_of_every_candidate_are_read_by_what_they_are_for() {
     let (prepared, advice) = ask(&scenario, &question("p99(small) < 1ms", 200), &watch);
     let mut policies = 0;
     for one in &advice.ranking {
-        let Some(applied) = Applied::one(&prepared, &advice, one) else { continue };
+        let Some(applied) = CandidateFiles::one(&prepared, &advice, one) else { continue };
         if let Some(policy) = &applied.policy {
             let parsed = Policy::parse(policy, "advised");
             assert!(parsed.is_ok(), "{}: {}\n{policy}", one.name, parsed.unwrap_err());

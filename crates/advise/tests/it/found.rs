@@ -112,7 +112,7 @@ fn nothing_where_the_load_is_far_below_the_line() {
     assert!(!advice.is_needed && advice.is_met && advice.ranking.is_empty(), "{}", shown(&advice));
     assert!((advice.tried_at / advice.over.today - 2.0).abs() < 1e-9);
     assert!(advice.sentences()[0].starts_with("nothing is needed: TCP meets p99(small) < 50ms at 0.04"));
-    assert_eq!(plimsoll_advise::Applied::of(&prepared, &advice), None);
+    assert_eq!(plimsoll_advise::CandidateFiles::of(&prepared, &advice), None);
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn an_objective_below_the_idle_latency_ends_the_search_at_once() {
         "{said:?}"
     );
     assert!(said[0].contains("p99(small) is ") && said[0].contains(" of it, "), "{said:?}");
-    assert_eq!(plimsoll_advise::Applied::of(&prepared, &advice), None);
+    assert_eq!(plimsoll_advise::CandidateFiles::of(&prepared, &advice), None);
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn the_best_preset_is_tried_with_the_best_mechanism_that_it_does_not_set() {
             && advice.ranking.iter().any(|one| one.name == other)
     );
     // It has a scenario of its own, as the others have.
-    let applied = plimsoll_advise::Applied::one(&prepared, &advice, pair).unwrap();
+    let applied = plimsoll_advise::CandidateFiles::one(&prepared, &advice, pair).unwrap();
     let made = Scenario::parse("best.toml", &applied.scenario, Path::new(".")).unwrap();
     assert_eq!(made.points()[0].variant, pair.name);
 }

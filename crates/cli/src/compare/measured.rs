@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use plimsoll_calibrate::{Comparison, Modelled, listing, shortest_timeout};
+use plimsoll_calibrate::{Comparison, ModelledLatencies, listing, shortest_timeout};
 use plimsoll_process::note;
 use plimsoll_results::PointOutcome;
 use plimsoll_results::outcome::Outcome;
@@ -47,7 +47,7 @@ pub fn run(
             let timeout = scenario.and_then(|scenario| scenario.points().first());
             let timeout = timeout.map_or(f64::INFINITY, |point| shortest_timeout(&point.model));
             for (label, outcomes) in by_label(points) {
-                let Some(modelled) = Modelled::of(&outcomes, workload) else { continue };
+                let Some(modelled) = ModelledLatencies::of(&outcomes, workload) else { continue };
                 // Two measurements of one workload have rows of their own.
                 let run =
                     if is_alone { format!("{name}: {label}") } else { format!("{name}: {label}, {text}") };

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_host::{
-    Device, DeviceName, DeviceSide, Error, Facts, Host, HostRoute, PolicyJournal, Prefix, RootQueue,
+    Device, DeviceName, DeviceSide, Error, Host, HostFacts, HostRoute, PolicyJournal, Prefix, RootQueue,
     StateFolders, Unit, UnitName,
 };
 use plimsoll_testing::eventually;
@@ -230,7 +230,7 @@ def send(device, frame, count):
 /// This host, except that the root queues of its devices obey departure times.
 struct KeepsDepartures;
 
-impl Facts for KeepsDepartures {
+impl HostFacts for KeepsDepartures {
     fn device(&self, name: &DeviceName) -> Result<Option<Device>, Error> {
         Host.device(name)
     }
