@@ -195,17 +195,18 @@ impl Searching<'_> {
             let Some(found) = idle.violated(number, slo) else { continue };
             let value = figures::time(found.us);
             let part = format!("{} of it, {}", figures::time(found.largest.1), found.largest.0);
-            if found.fixed_us > slo.limit {
+            let (fixed_us, most) = found.fixed;
+            if fixed_us > slo.limit {
                 return Ok(Some(format!(
-                    "no load and no mechanism at a queue can meet {}: at {load}, where links are idle, {} is {value} \
-                     ({part}), and without any queue {}",
+                    "no load and no mechanism at a queue can meet {}: at {load}, the lowest load, {} is {value} ({part}), \
+                     and without any queue {}, mostly {most}",
                     slo.text,
                     slo.subject(),
-                    figures::time(found.fixed_us)
+                    figures::time(fixed_us)
                 )));
             }
             self.notes.push(format!(
-                "{} is violated at {load} already, where links are idle: {} is {value} ({part})",
+                "{} is violated at {load} already, the lowest load: {} is {value} ({part})",
                 slo.text,
                 slo.subject()
             ));

@@ -19,8 +19,8 @@ pub(crate) struct Trials(pub(crate) Vec<Option<Run>>);
 /// The number of a violated objective, in us.
 pub(crate) struct Violated {
     pub(crate) us: f64,
-    /// The part of it that no candidate changes.
-    pub(crate) fixed_us: f64,
+    /// The part of it that no candidate changes, with the largest component of that part.
+    pub(crate) fixed: (f64, &'static str),
     /// The largest component of the latency.
     pub(crate) largest: (String, f64),
 }
@@ -116,9 +116,11 @@ impl Trials {
         let all: f64 = parts.values().sum();
         // The parts are means of the slowest messages, of which the number has the same shares.
         let share = |part: f64| us * part / all.max(f64::MIN_POSITIVE);
-        let fixed = FIXED.iter().filter_map(|name| parts.get(name)).sum();
+        let part = |name: &&str| parts.get(*name).copied().unwrap_or(0.0);
+        let fixed = FIXED.iter().map(|name| part(name)).sum();
+        let most = FIXED.into_iter().max_by(|one, other| part(one).total_cmp(&part(other)))?;
         let (name, largest) = parts.iter().max_by(|one, other| one.1.total_cmp(other.1))?;
-        Some(Violated { us, fixed_us: share(fixed), largest: ((*name).to_owned(), share(*largest)) })
+        Some(Violated { us, fixed: (share(fixed), most), largest: ((*name).to_owned(), share(*largest)) })
     }
 
     /// Returns the factors by which numbers of other workloads change from `base`. The samples of `others` follow those
