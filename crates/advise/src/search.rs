@@ -133,8 +133,8 @@ pub fn advise(
 }
 
 impl Searching<'_> {
-    /// Runs these variants of the question with these replicates at the load of the trials; missing runs stay missing. A
-    /// candidate whose run fails is left out from then on.
+    /// Runs these variants of the question with these replicates at the load of the trials; missing runs stay missing.
+    /// A candidate whose run fails is left out from then on.
     fn run(
         &mut self,
         asked: &AskedLine<'_>,
@@ -183,9 +183,9 @@ impl Searching<'_> {
         if self.watch.goes_on() { Ok(()) } else { Err(SearchStop::Cancelled) }
     }
 
-    /// Runs the scenario as it is at the lowest load. Returns why no mechanism can help, where an objective is violated
-    /// there by times that no candidate changes: serialisation, propagation, and the servers. One that is violated there
-    /// by other times is a note.
+    /// Runs the scenario as it is at the lowest load. Returns why no mechanism can help, where an objective is
+    /// violated there by times that no candidate changes: serialisation, propagation, and the servers. One that is
+    /// violated there by other times is a note.
     fn idle(&mut self) -> Result<Option<String>, SearchStop> {
         let at = std::mem::replace(&mut self.at, rounded(self.asked.over.low));
         self.run(self.asked, &[BASE.to_owned()], 0..JUDGES / 2, 1.0)?;
@@ -198,8 +198,8 @@ impl Searching<'_> {
             let (fixed_us, most) = found.fixed;
             if fixed_us > slo.limit {
                 return Ok(Some(format!(
-                    "no load and no mechanism at a queue can meet {}: at {load}, the lowest load, {} is {value} ({part}), \
-                     and without any queue {}, mostly {most}",
+                    "no load and no mechanism at a queue can meet {}: at {load}, the lowest load, {} is {value} \
+                     ({part}), and without any queue {}, mostly {most}",
                     slo.text,
                     slo.subject(),
                     figures::time(fixed_us)

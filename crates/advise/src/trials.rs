@@ -117,7 +117,7 @@ impl Trials {
         // The parts are means of the slowest messages, of which the number has the same shares.
         let share = |part: f64| us * part / all.max(f64::MIN_POSITIVE);
         let part = |name: &&str| parts.get(*name).copied().unwrap_or(0.0);
-        let fixed = FIXED.iter().map(|name| part(name)).sum();
+        let fixed = FIXED.iter().map(part).sum();
         let most = FIXED.into_iter().max_by(|one, other| part(one).total_cmp(&part(other)))?;
         let (name, largest) = parts.iter().max_by(|one, other| one.1.total_cmp(other.1))?;
         Some(Violated { us, fixed: (share(fixed), most), largest: ((*name).to_owned(), share(*largest)) })

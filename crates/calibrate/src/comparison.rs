@@ -127,7 +127,7 @@ fn sentence(verdict: &Verdict, latencies: &MeasuredLatencies, quantiles: &[Quant
                 let idle = model - quantile.queue_us;
                 (measured.value < idle).then(|| {
                     let (name, measured) = (&quantile.name, measured.value);
-                    format!("at {name} {measured:.3} us were measured, and the run has {idle:.3} us without any queueing")
+                    format!("at {name} {measured:.3} us were measured, and the run has {idle:.3} us without queueing")
                 })
             });
             let named: Vec<&str> = layers.iter().map(|layer| name(*layer)).collect();

@@ -10,12 +10,12 @@
 //! | loss | nothing at low quantiles, and half of the shortest retransmission timeout or more above |
 //!
 //! A shape fits if one multiple of it is inside the interval of every difference, each widened by a quarter of the
-//! difference, since a longer queue is not exactly a multiple of a shorter one. The multiple of a queue and of a service
-//! is at least -1: no more time can be missing than the run has. A loss is judged first. Times that were measured inside
-//! the server decide about it: if they differ from those of the run, only the shape of the service counts, and otherwise
-//! only the others. Where a constant and a queue fit, and the constant misses the differences clearly less, it is the
-//! host. Where no shape fits, a difference that grows with the quantile is a queue that the run does not have. The
-//! verdict names no layer where several fit, or none.
+//! difference, since a longer queue is not exactly a multiple of a shorter one. The multiple of a queue and of a
+//! service is at least -1: no more time can be missing than the run has. A loss is judged first. Times that were
+//! measured inside the server decide about it: if they differ from those of the run, only the shape of the service
+//! counts, and otherwise only the others. Where a constant and a queue fit, and the constant misses the differences
+//! clearly less, it is the host. Where no shape fits, a difference that grows with the quantile is a queue that the
+//! run does not have. The verdict names no layer where several fit, or none.
 //!
 //! A measured latency below the idle latency of the run, which is its latency without queueing delay, means that the
 //! model itself is too slow: less load or shorter queues cannot explain it.

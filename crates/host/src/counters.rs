@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn pause_frames_are_found_by_the_names_of_several_drivers() {
-        let text = "NIC statistics:\n     rx_packets: 9\n     rx_prio3_pause: 7\n     rx_prio3_pause_duration: 99\n     \
+        let text = "NIC statistics:\n     rx_packets: 9\n     rx_prio3_pause: 7\n     rx_prio3_pause_duration: 9\n     \
                     tx_pause_ctrl_phy: 2\n     link_xoff_rx: 4\n     rx_priority_3_xoff.nic: 5\n     \
                     rx_pause_frames: 6\n     tx_timeout_count: 1\n";
         let found = pauses("eth0", text);

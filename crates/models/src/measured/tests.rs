@@ -109,8 +109,8 @@ fn a_latency_longer_than_the_run_is_an_error_with_its_line() {
         read(bytes, hints).map(|found| median(&found)).map_err(|error| error.to_string())
     };
     assert_eq!(of(b"1\n2000\n", None), Ok(1_000.0));
-    let rest = "is longer than the run, which takes 2000000 us; allowed: a shorter latency (`--unit` states the unit of \
-                the file), or a longer run";
+    let rest = "is longer than the run, which takes 2000000 us; allowed: a shorter latency (`--unit` states the unit \
+                of the file), or a longer run";
     assert_eq!(of(b"ms\n1\n2001\n", None), Err(format!("line 3: `2001` {rest}")));
     assert_eq!(of(b"1,0.5\n2001,1\n", None), Err(format!("line 2: `2001,1` {rest}")));
     assert_eq!(of(b"op,t\nget,2001\n", Some("t")), Err(format!("line 2: `2001` in column `t` {rest}")));
