@@ -6,7 +6,7 @@ SHELL := /bin/bash
 # Packages that tests use beyond Rust and a C compiler; a test whose package is missing says so.
 TEST_PACKAGES := g++ chromium tshark valgrind python3 python3-pandas clang libelf-dev zlib1g-dev pkg-config iproute2 iputils-ping \
 	memcached openvswitch-switch openvswitch-testcontroller python3-pymemcache python3-pylibmc python3-binary-memcached \
-	python3-venv systemd bpftool ptpd ethtool iperf3 curl
+	python3-venv systemd bpftool ptpd ethtool iperf3 curl prometheus
 # The eBPF programs, where what compiles them is here (asked after the packages are installed).
 KERNEL = $(if $(shell command -v clang >/dev/null && ls /usr/include/libelf.h 2>/dev/null),--features plimsoll-bpf/kernel$(COMMA)plimsoll-host/kernel$(COMMA)plimsoll-linux/kernel$(COMMA)plimsoll-cli/kernel$(COMMA)plimsoll-circuits-live/kernel$(COMMA)plimsoll-chronos-memcached/kernel$(COMMA)plimsoll-chronos-search/kernel)
 COMMA := ,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use plimsoll_experiment::{BenchWatch as _, bench, memory, points};
 use plimsoll_line::search::Line;
-use plimsoll_line::{LineQuestion, News, Room, SearchWatch, SoFar};
+use plimsoll_line::{LineQuestion, SearchNews, Room, SearchWatch, SoFar};
 use plimsoll_report::TableStyle;
 use pyo3::prelude::*;
 
@@ -68,7 +68,7 @@ struct SearchBoard<'a> {
 }
 
 impl SearchWatch for SearchBoard<'_> {
-    fn on_news(&self, _news: &News<'_>, so_far: &SoFar) {
+    fn on_news(&self, _news: &SearchNews<'_>, so_far: &SoFar) {
         let known =
             |(name, line): &(String, Line)| format!("{name} {}", line.brief(|load| self.over.shown(load)));
         let lines = if so_far.compares { &[][..] } else { &so_far.lines };

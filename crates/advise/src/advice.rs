@@ -20,10 +20,12 @@ pub struct Advice {
     pub tried_at: f64,
     /// False where the scenario as it is meets its objectives at `tried_at`, so that nothing was ranked.
     pub is_needed: bool,
+    /// The reason why no candidate could meet an objective, so that nothing was ranked.
+    pub impossible: Option<String>,
     /// Whether every objective is met at `tried_at` or at some searched load by some variant.
     pub is_met: bool,
     /// The candidates, the best first; the scenario as it is is one of them.
-    pub ranking: Vec<Ranked>,
+    pub ranking: Vec<RankedCandidate>,
     /// The candidates that were not tried, each with the reason.
     pub untried: Vec<(String, String)>,
     /// Facts that the reader needs beside the ranking: assumptions, and what the time did not suffice for.
@@ -32,13 +34,15 @@ pub struct Advice {
 
 /// What is known about a candidate.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Ranked {
+pub struct RankedCandidate {
     /// The name of the candidate, with its tuned value if it has one.
     pub name: String,
     /// Its description, one line.
     pub what: String,
     /// How far the search went.
     pub state: State,
+    /// The reason why it could not be run.
+    pub failed: Option<String>,
     /// Its load line, where one was searched.
     pub line: Option<Line>,
     /// The line divided by that of the scenario as it is.
@@ -52,7 +56,7 @@ pub struct Ranked {
     /// The number of runs of the trials.
     pub runs: usize,
     /// What other workloads pay, measured in the trials.
-    pub paid: Vec<Cost>,
+    pub paid: Vec<CandidateCost>,
     /// Who pays for it, in words.
     pub costs: String,
     /// The processor time at hosts, in words.
@@ -61,7 +65,7 @@ pub struct Ranked {
 
 /// The change of one number of another workload, at the load of the trials.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Cost {
+pub struct CandidateCost {
     /// The number: `goodput(bulk)`.
     pub measure: String,
     /// Its value divided by that in the scenario as it is, as the mean of pairs of runs.
@@ -84,6 +88,8 @@ pub enum State {
     Open,
     /// It has the same runs as the scenario as it is.
     WithoutEffect,
+    /// It could not be run, for the reason in [`RankedCandidate::failed`].
+    Failed,
 }
 
 impl State {
@@ -95,11 +101,12 @@ impl State {
             State::Dropped => "dropped",
             State::Open => "open",
             State::WithoutEffect => "no effect",
+            State::Failed => "could not be run",
         }
     }
 }
 
-impl Ranked {
+impl RankedCandidate {
     /// Returns the load by which candidates are ranked: the line's, or the highest load for a line above all.
     fn reached(&self) -> Option<f64> {
         let line = self.line.as_ref()?;
@@ -128,21 +135,22 @@ impl Advice {
                 None => (None, None),
             };
         }
-        let place = |one: &Ranked| match one.state {
+        let place = |one: &RankedCandidate| match one.state {
             State::Searched | State::Unfinished => 0,
             State::Open => 1,
             State::Dropped | State::WithoutEffect => 2,
+            State::Failed => 3,
         };
         self.ranking.sort_by(|a, b| {
             let (mine, theirs) = (a.reached().unwrap_or(-1.0), b.reached().unwrap_or(-1.0));
-            let strain = |one: &Ranked| one.strain.unwrap_or(f64::INFINITY);
+            let strain = |one: &RankedCandidate| one.strain.unwrap_or(f64::INFINITY);
             place(a).cmp(&place(b)).then(theirs.total_cmp(&mine)).then(strain(a).total_cmp(&strain(b)))
         });
     }
 
     /// Returns the best candidate, if it is better than the scenario as it is: by its line, or by the trials where no
     /// line is known.
-    pub fn best(&self) -> Option<&Ranked> {
+    pub fn best(&self) -> Option<&RankedCandidate> {
         let best = self.ranking.first().filter(|best| best.name != crate::BASE)?;
         let base = self.ranking.iter().find(|one| one.name == crate::BASE)?;
         match (best.reached(), base.reached()) {
@@ -158,7 +166,7 @@ impl Advice {
     }
 
     /// Whether the intervals of the best and of the scenario as it is are disjoint.
-    pub fn is_certain(&self, best: &Ranked) -> bool {
+    pub fn is_certain(&self, best: &RankedCandidate) -> bool {
         let change = best.strain_change.and_then(|(_, interval)| interval);
         match (&best.line, self.base_line()) {
             (Some(line), Some(base)) => match (line.low(), base.high()) {

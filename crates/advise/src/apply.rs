@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use plimsoll_scenario::model::Model;
 
-use crate::advice::{Advice, Ranked};
+use crate::advice::{Advice, RankedCandidate};
 use crate::candidates::{Template, templates};
-use crate::prepare::Prepared;
+use crate::prepare::PreparedAdvice;
 use crate::variants::{bytes, value};
 
 /// The files that turn a candidate on.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Applied {
+pub struct CandidateFiles {
     /// `policy.toml` for `plimsoll host`, if the candidate has a part at hosts that a policy can do.
     pub policy: Option<String>,
     /// `settings.md`: settings of switches and hosts, in words and as snippets.
@@ -23,19 +23,19 @@ pub struct Applied {
 /// The values that templates name.
 struct Values<'a> {
     settings: String,
-    model: &'a Model,
+    model: Model,
     objectives: &'a [String],
     priority: Option<u8>,
 }
 
-impl Applied {
+impl CandidateFiles {
     /// Fills in the templates of the best candidate; `None` where nothing is better than the scenario as it is.
-    pub fn of(prepared: &Prepared, advice: &Advice) -> Option<Applied> {
-        advice.best().and_then(|best| Applied::one(prepared, advice, best))
+    pub fn of(prepared: &PreparedAdvice, advice: &Advice) -> Option<CandidateFiles> {
+        advice.best().and_then(|best| CandidateFiles::one(prepared, advice, best))
     }
 
     /// Fills in the templates of a candidate.
-    pub fn one(prepared: &Prepared, advice: &Advice, best: &Ranked) -> Option<Applied> {
+    pub fn one(prepared: &PreparedAdvice, advice: &Advice, best: &RankedCandidate) -> Option<CandidateFiles> {
         let (candidate, lines) = prepared.find(&best.name)?;
         let (settings, model) = prepared.settings(&best.name)?;
         let values =
@@ -77,7 +77,7 @@ impl Applied {
             "\n## Costs\n\nWho pays: {}. Host processors: {}.\n",
             best.costs, best.processor
         ));
-        Some(Applied { policy, settings, scenario: prepared.base.alone(&best.name, lines) })
+        Some(CandidateFiles { policy, settings, scenario: prepared.base.alone(&best.name, &lines) })
     }
 }
 

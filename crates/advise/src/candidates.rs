@@ -26,7 +26,7 @@ pub struct Candidate {
     /// The keys of its variant.
     pub set: toml::Table,
     /// Keys that are a multiple of their value in the scenario.
-    pub scale: Vec<Scale>,
+    pub scale: Vec<ScaledKey>,
     /// The priority of the workloads that objectives are about.
     pub priority: Option<u8>,
     /// The keys that are tuned if it is the best; the first two count.
@@ -39,10 +39,38 @@ pub struct Candidate {
     pub hosts: Vec<String>,
 }
 
+impl Candidate {
+    /// Returns the combination of this candidate, a preset, with a single mechanism. Nothing of it is tuned.
+    pub fn with(self, other: Candidate) -> Candidate {
+        let joined = |mut all: Vec<String>, more: Vec<String>| {
+            all.extend(more);
+            let mut known = BTreeSet::new();
+            all.retain(|name| known.insert(name.clone()));
+            all
+        };
+        Candidate {
+            name: format!("{}{AND}{}", self.name, other.name),
+            what: format!("{}; {}", self.what, other.what),
+            costs: format!("{}; {}", self.costs, other.costs),
+            processor: format!("{}; {}", self.processor, other.processor),
+            needs: joined(self.needs, other.needs),
+            policy: joined(self.policy, other.policy),
+            switch: joined(self.switch, other.switch),
+            hosts: joined(self.hosts, other.hosts),
+            priority: self.priority.or(other.priority),
+            tune: Vec::new(),
+            ..self
+        }
+    }
+}
+
+/// The word between the names of a combination.
+pub const AND: &str = " + ";
+
 /// A key that is a multiple of its value in the scenario.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Scale {
+pub struct ScaledKey {
     /// The dotted key of the scenario.
     pub key: String,
     /// The factor of the value in the scenario.
@@ -156,9 +184,12 @@ impl Have {
     /// Reads `ecn, 8 queues, linux hosts`; without a text the fabric has everything.
     ///
     /// # Errors
-    /// Returns the first word that is no capability.
+    /// Returns the first word that is no capability; a text without any word is one.
     pub fn parse(text: Option<&str>) -> Result<Have, UnknownCapability> {
         let Some(text) = text else { return Ok(Have::default()) };
+        if text.split(',').all(|word| word.trim().is_empty()) {
+            return Err(UnknownCapability { word: text.to_owned() });
+        }
         let mut have = Have { named: Some(BTreeSet::new()), queues: 1 };
         for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
             let word = word.to_lowercase();
@@ -237,5 +268,10 @@ mod tests {
             "{said}"
         );
         assert!(Have::parse(Some("no queues")).is_err());
+        let said = Have::parse(Some(" , ")).unwrap_err().to_string();
+        assert!(
+            said.starts_with("invalid value \" , \" for --have: expected some of `adaptive paths`"),
+            "{said}"
+        );
     }
 }

@@ -1,8 +1,8 @@
 //! Which mechanism raises a network's load line, and how it is turned on.
 //!
 //! ```text
-//! Scenario ──> Base + candidates (data) ──> one scenario, a variant each ──> Prepared
-//! Prepared ──trials: few short runs, one load, common seeds──> the clearly worse are dropped ──> survivors
+//! Scenario ──> AdviseBase + candidates (data) ──> one scenario, a variant each ──> PreparedAdvice
+//! PreparedAdvice ──trials: few short runs, one load, common seeds──> the clearly worse are dropped ──> survivors
 //! survivors ──line::draw──> lines ──two keys of the best──line::draw──> Advice (ranking, costs, what is not known)
 //! Advice ──> table, JSON, CSV, Markdown;  templates + settings of the best ──> policy, switch settings, scenario
 //! ```
@@ -21,9 +21,9 @@ mod text;
 mod trials;
 mod variants;
 
-pub use advice::{Advice, Cost, Ranked, State};
-pub use apply::Applied;
+pub use advice::{Advice, CandidateCost, RankedCandidate, State};
+pub use apply::CandidateFiles;
 pub use candidates::{Have, UnknownCapability, capabilities};
-pub use prepare::{AdviseError, AdviseQuestion, Prepared, prepare};
+pub use prepare::{AdviseError, AdviseQuestion, PreparedAdvice, prepare};
 pub use search::{AdviseWatch, advise};
 pub use variants::BASE;

@@ -1,17 +1,17 @@
-//! [`Prepared`]: the scenario of a search, with a variant for each candidate that the fabric can have.
+//! [`PreparedAdvice`]: the scenario of a search, with a variant for each candidate that the fabric can have.
 
 use plimsoll_experiment::question::{self, QuestionError};
 use plimsoll_experiment::{Metric, Slo};
 use plimsoll_line::measure::Run;
 use plimsoll_line::question::LineQuestionError;
-use plimsoll_line::{Asked, LineQuestion, SearchStop};
+use plimsoll_line::{AskedLine, LineQuestion, Over, SearchStop};
 use plimsoll_scenario::model::{Model, Run as RunTimes};
 use plimsoll_scenario::{Point, Registry, Scenario, ScenarioError};
 use plimsoll_units::Span;
 
-use crate::candidates::{Candidate, Have, candidates, capabilities};
+use crate::candidates::{AND, Candidate, Have, candidates, capabilities};
 use crate::search::AdviseWatch;
-use crate::variants::{Base, settings};
+use crate::variants::{AdviseBase, settings};
 
 /// A question for advice, as a user writes it.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -44,15 +44,17 @@ pub(crate) struct Tried {
 
 /// A question that can be searched.
 #[derive(Clone, Debug)]
-pub struct Prepared {
+pub struct PreparedAdvice {
     /// The scenario of all variants.
     pub scenario: Scenario,
-    pub(crate) base: Base,
+    pub(crate) base: AdviseBase,
     pub(crate) from: String,
     pub(crate) question: LineQuestion,
     pub(crate) tried: Vec<Tried>,
     pub(crate) untried: Vec<(String, String)>,
     pub(crate) notes: Vec<String>,
+    /// The length of a run; the scenario's own if `None`.
+    pub(crate) length: Option<Span>,
     /// The numbers of other workloads that candidates may cost.
     pub(crate) others: Vec<Slo>,
 }
@@ -94,7 +96,7 @@ pub fn prepare(
     scenario: &Scenario,
     question: &AdviseQuestion,
     watch: &dyn AdviseWatch,
-) -> Result<Prepared, AdviseError> {
+) -> Result<PreparedAdvice, AdviseError> {
     question::check_variants(scenario.points(), question.from.as_slice())?;
     let slos = question::objectives(scenario, &question.slo)?;
     let is_from = |point: &&Point| question.from.as_ref().is_none_or(|from| point.variant == *from);
@@ -107,9 +109,13 @@ pub fn prepare(
     asks.precision = question.precision.unwrap_or(asks.precision);
     asks.replicates_max = question.replicates_max.unwrap_or(asks.replicates_max);
     // Reports a question that no variant can answer before the first run.
-    asks.clone().ask(scenario)?;
-    let base = Base::of(registry, scenario, point, &slos);
+    let over = asks.clone().ask(scenario)?.over;
+    let base = AdviseBase::of(registry, scenario, point, &slos);
     let length = length(&point.model, &slos, question.messages, watch)?;
+    // The ends of the loads, as far as the scenario as it is is valid there.
+    let mut loads = vec![over.low, over.high];
+    loads.retain(|load| at_load(scenario, &over, *load).is_ok());
+    let is_valid = |made: &Scenario| loads.iter().try_for_each(|load| at_load(made, &over, *load));
     let (mut tried, mut untried, mut variants) = (Vec::new(), Vec::new(), Vec::new());
     for candidate in candidates() {
         let lacks = question.have.lacks(&candidate).join(", ");
@@ -122,12 +128,16 @@ pub fn prepare(
             untried.push((candidate.name, "the scenario has no value that it could change".to_owned()));
             continue;
         }
-        match base.scenario(length, &[(candidate.name.clone(), lines.clone())]) {
+        let made = base.scenario(length, &[(candidate.name.clone(), lines.clone())]);
+        match made.and_then(|made| is_valid(&made).map(|()| made)) {
             Err(errors) => untried.push((candidate.name, reason(&errors))),
             Ok(made) => {
                 let own = made.points().iter().find(|point| point.variant == candidate.name);
                 let mut tuned = own.map_or_else(Vec::new, |point| base.tuned(&candidate, &lines, point));
-                tuned.retain(|one| base.scenario(length, std::slice::from_ref(one)).is_ok());
+                tuned.retain(|one| {
+                    let made = base.scenario(length, std::slice::from_ref(one));
+                    made.is_ok_and(|made| is_valid(&made).is_ok())
+                });
                 variants.push((candidate.name.clone(), lines.clone()));
                 variants.extend(tuned.iter().cloned());
                 tried.push(Tried { candidate, lines, tuned });
@@ -145,11 +155,18 @@ pub fn prepare(
     }
     let others = others(&made, &slos);
     let from = point.label();
-    Ok(Prepared { scenario: made, base, from, question: asks, tried, untried, notes, others })
+    Ok(PreparedAdvice { scenario: made, base, from, question: asks, tried, untried, notes, length, others })
+}
+
+/// Checks a scenario at this load.
+fn at_load(scenario: &Scenario, over: &Over, load: f64) -> Result<(), Vec<ScenarioError>> {
+    let mut overrides = scenario.overrides().clone();
+    overrides.set.push(format!("{}={}", over.key, over.written(load)));
+    scenario.with_overrides(&overrides).map(drop)
 }
 
 /// Returns the first line of the first error.
-fn reason(errors: &[ScenarioError]) -> String {
+pub(crate) fn reason(errors: &[ScenarioError]) -> String {
     let text = errors.first().map(ToString::to_string).unwrap_or_default();
     text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned()
 }
@@ -205,27 +222,39 @@ fn length(
     }
 }
 
-impl Prepared {
+impl PreparedAdvice {
     /// Asks the scenario of all variants for lines.
     ///
     /// # Errors
     /// Returns an error if it has no such load or objective.
-    pub fn ask(&self) -> Result<Asked<'_>, AdviseError> {
+    pub fn ask(&self) -> Result<AskedLine<'_>, AdviseError> {
         Ok(self.question.clone().ask(&self.scenario)?)
     }
 
-    /// Returns the candidate of a variant, with the lines of the variant.
-    pub(crate) fn find(&self, name: &str) -> Option<(&Candidate, &str)> {
+    /// Returns the candidate of a variant, with the lines of the variant: those of both for a combination.
+    pub(crate) fn find(&self, name: &str) -> Option<(Candidate, String)> {
+        if let Some((one, other)) = name.split_once(AND) {
+            let ((one, lines), (other, more)) = (self.find(one)?, self.find(other)?);
+            return Some((one.with(other), lines + &more));
+        }
         self.tried.iter().find_map(|tried| {
             let tuned = || tried.tuned.iter().find(|(known, _)| known == name).map(|(_, lines)| lines);
             let lines = if tried.candidate.name == name { Some(&tried.lines) } else { tuned() };
-            Some((&tried.candidate, lines?.as_str()))
+            Some((tried.candidate.clone(), lines?.clone()))
         })
     }
 
-    /// Returns the settings of a variant, one key a line.
-    pub(crate) fn settings(&self, name: &str) -> Option<(String, &Model)> {
-        let point = self.scenario.points().iter().find(|point| point.variant == name)?;
-        Some((settings(point), &point.model))
+    /// Makes the scenario of the base and one variant alone.
+    pub(crate) fn beside_base(&self, name: &str, lines: &str) -> Result<Scenario, Vec<ScenarioError>> {
+        self.base.scenario(self.length, &[(name.to_owned(), lines.to_owned())])
+    }
+
+    /// Returns the settings of a variant, one key a line, with its model.
+    pub(crate) fn settings(&self, name: &str) -> Option<(String, Model)> {
+        let of = |scenario: &Scenario| {
+            let point = scenario.points().iter().find(|point| point.variant == name)?;
+            Some((settings(point), point.model.clone()))
+        };
+        of(&self.scenario).or_else(|| of(&self.beside_base(name, &self.find(name)?.1).ok()?))
     }
 }

@@ -1,19 +1,25 @@
-//! [`advise`]: trials of all candidates, lines of the best, and two tuned keys of the best.
+//! [`advise`]: the idle latency, trials of all candidates, lines of the best, two tuned keys of the best, and the best
+//! preset with the best single mechanism that it does not set.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-use plimsoll_line::lines::Variant;
+use plimsoll_line::lines::LineVariant;
+use plimsoll_line::measure::Run;
 use plimsoll_line::search::{Line, rounded};
-use plimsoll_line::{Asked, LineQuestion, News, Room, SearchStop, SearchWatch, SoFar, Trial, draw, trials};
+use plimsoll_line::{
+    AskedLine, LineQuestion, LineTrial, Room, SearchNews, SearchStop, SearchWatch, SoFar, draw, trials,
+};
+use plimsoll_report::figures;
 use plimsoll_results::run_dir::Existing;
 use plimsoll_stats::verdict::Verdict;
 
-use crate::advice::{Advice, Ranked, State};
-use crate::prepare::{AdviseError, Prepared};
+use crate::advice::{Advice, RankedCandidate, State};
+use crate::candidates::AND;
+use crate::prepare::{AdviseError, PreparedAdvice, reason};
 use crate::trials::Trials;
-use crate::variants::BASE;
+use crate::variants::{BASE, value};
 
 /// The calls that a search for advice makes while it works, from any thread.
 pub trait AdviseWatch: Sync {
@@ -53,12 +59,12 @@ struct Limited<'a> {
 }
 
 impl SearchWatch for Limited<'_> {
-    fn on_news(&self, news: &News<'_>, _so_far: &SoFar) {
+    fn on_news(&self, news: &SearchNews<'_>, _so_far: &SoFar) {
         match news {
-            News::Judged(judged) if !judged.verdict.ends_with("first run") => {
+            SearchNews::Judged(judged) if !judged.verdict.ends_with("first run") => {
                 self.watch.on_news(&format!("{} at {}: {}", judged.variant, judged.load, judged.verdict));
             }
-            News::Warning(text) => self.watch.on_news(text),
+            SearchNews::Warning(text) => self.watch.on_news(text),
             _ => {}
         }
     }
@@ -74,16 +80,16 @@ impl SearchWatch for Limited<'_> {
 
 /// The runs, the lines and the notes that a search for advice has so far.
 struct Searching<'a> {
-    prepared: &'a Prepared,
-    asked: &'a Asked<'a>,
-    /// The question with the numbers of other workloads behind the objectives.
-    with_others: Asked<'a>,
+    prepared: &'a PreparedAdvice,
+    asked: &'a AskedLine<'a>,
     dir: &'a Path,
     room: Room,
     watch: &'a dyn AdviseWatch,
     at: f64,
     trials: BTreeMap<String, Trials>,
     states: BTreeMap<String, State>,
+    /// The reasons why candidates could not be run.
+    failed: BTreeMap<String, String>,
     lines: BTreeMap<String, Line>,
     notes: Vec<String>,
 }
@@ -94,46 +100,78 @@ struct Searching<'a> {
 /// # Errors
 /// Returns an error if a run fails or cannot be kept, or the watch cancels the search. An exhausted budget is no error.
 pub fn advise(
-    prepared: &Prepared,
+    prepared: &PreparedAdvice,
     dir: &Path,
     room: Room,
     watch: &dyn AdviseWatch,
 ) -> Result<Advice, AdviseError> {
     let asked = prepared.ask()?;
-    let mut with_others = asked.clone();
-    with_others.slos.extend(prepared.others.iter().cloned());
     let mut searching = Searching {
         prepared,
         asked: &asked,
-        with_others,
         dir,
         room,
         watch,
         at: rounded(asked.over.today),
         trials: BTreeMap::new(),
         states: BTreeMap::new(),
+        failed: BTreeMap::new(),
         lines: BTreeMap::new(),
         notes: prepared.notes.clone(),
     };
+    if let Some(impossible) = searching.idle()? {
+        return Ok(Advice { impossible: Some(impossible), ..searching.advice(true) });
+    }
     if !searching.is_needed()? {
         return Ok(searching.advice(false));
     }
     searching.try_all()?;
     searching.search_lines()?;
     searching.tune()?;
+    searching.combine()?;
     Ok(searching.advice(true))
 }
 
 impl Searching<'_> {
-    /// Runs these variants with these replicates at the load of the trials; missing runs stay missing.
-    fn run(&mut self, names: &[String], replicates: Range<u32>, until: f64) -> Result<(), SearchStop> {
-        let wanted: Vec<Trial> = replicates
+    /// Runs these variants of the question with these replicates at the load of the trials; missing runs stay missing.
+    /// A candidate whose run fails is left out from then on.
+    fn run(
+        &mut self,
+        asked: &AskedLine<'_>,
+        names: &[String],
+        replicates: Range<u32>,
+        until: f64,
+    ) -> Result<(), SearchStop> {
+        // The numbers of other workloads are behind the objectives.
+        let mut asked = asked.clone();
+        asked.slos.extend(self.prepared.others.iter().cloned());
+        let wanted: Vec<LineTrial> = replicates
             .flat_map(|replicate| names.iter().map(move |name| (name, replicate)))
-            .map(|(name, replicate)| Trial { variant: name.clone(), load: self.at, replicate })
+            .map(|(name, replicate)| LineTrial { variant: name.clone(), load: self.at, replicate })
             .collect();
         let limited = Limited { watch: self.watch, until };
-        let runs = trials(&self.with_others, self.dir, self.room, &limited, &wanted)?;
-        for (trial, run) in wanted.into_iter().zip(runs) {
+        let make = |wanted: &[LineTrial]| trials(&asked, self.dir, self.room, &limited, wanted);
+        let done = match make(&wanted) {
+            Ok(runs) => wanted.into_iter().zip(runs).collect(),
+            Err(SearchStop::Run(_)) => {
+                // Finished runs are kept, so that only those of the failing candidates are made again.
+                let mut done: Vec<(LineTrial, Option<Run>)> = Vec::new();
+                for name in names {
+                    let own: Vec<LineTrial> =
+                        wanted.iter().filter(|trial| trial.variant == *name).cloned().collect();
+                    match make(&own) {
+                        Ok(runs) => done.extend(own.into_iter().zip(runs)),
+                        Err(SearchStop::Run(error)) if name != BASE => {
+                            self.failed.insert(name.clone(), error.to_string());
+                        }
+                        Err(error) => return Err(error),
+                    }
+                }
+                done
+            }
+            Err(error) => return Err(error),
+        };
+        for (trial, run) in done {
             let known = &mut self.trials.entry(trial.variant).or_default().0;
             let place = trial.replicate as usize;
             if known.len() <= place {
@@ -141,7 +179,39 @@ impl Searching<'_> {
             }
             known[place] = run;
         }
+        self.states.extend(self.failed.keys().map(|name| (name.clone(), State::Failed)));
         if self.watch.goes_on() { Ok(()) } else { Err(SearchStop::Cancelled) }
+    }
+
+    /// Runs the scenario as it is at the lowest load. Returns why no mechanism can help, where an objective is
+    /// violated there by times that no candidate changes: serialisation, propagation, and the servers. One that is
+    /// violated there by other times is a note.
+    fn idle(&mut self) -> Result<Option<String>, SearchStop> {
+        let at = std::mem::replace(&mut self.at, rounded(self.asked.over.low));
+        self.run(self.asked, &[BASE.to_owned()], 0..JUDGES / 2, 1.0)?;
+        let load = self.asked.over.shown(std::mem::replace(&mut self.at, at));
+        let idle = self.trials.remove(BASE).unwrap_or_default();
+        for (number, slo) in self.asked.slos.iter().enumerate() {
+            let Some(found) = idle.violated(number, slo) else { continue };
+            let value = figures::time(found.us);
+            let part = format!("{} of it, {}", figures::time(found.largest.1), found.largest.0);
+            let (fixed_us, most) = found.fixed;
+            if fixed_us > slo.limit {
+                return Ok(Some(format!(
+                    "no load and no mechanism at a queue can meet {}: at {load}, the lowest load, {} is {value} \
+                     ({part}), and without any queue {}, mostly {most}",
+                    slo.text,
+                    slo.subject(),
+                    figures::time(fixed_us)
+                )));
+            }
+            self.notes.push(format!(
+                "{} is violated at {load} already, the lowest load: {} is {value} ({part})",
+                slo.text,
+                slo.subject()
+            ));
+        }
+        Ok(None)
     }
 
     /// Judges the scenario as it is at its load and at a multiple of it. The load of the trials is then the lower one
@@ -149,13 +219,13 @@ impl Searching<'_> {
     fn is_needed(&mut self) -> Result<bool, SearchStop> {
         let slos = &self.asked.slos;
         let base = [BASE.to_owned()];
-        self.run(&base, 0..JUDGES / 2, 1.0)?;
+        self.run(self.asked, &base, 0..JUDGES / 2, 1.0)?;
         if self.trials.get(BASE).is_some_and(|trials| trials.verdict(slos) == Verdict::Breaks) {
             return Ok(true);
         }
         self.at = rounded((MARGIN * self.asked.over.today).min(self.asked.over.high));
         self.trials.clear();
-        self.run(&base, 0..JUDGES, 1.0)?;
+        self.run(self.asked, &base, 0..JUDGES, 1.0)?;
         Ok(self.trials.get(BASE).is_none_or(|trials| trials.verdict(slos) != Verdict::Keeps))
     }
 
@@ -168,13 +238,15 @@ impl Searching<'_> {
         let mut is_first = true;
         for (number, replicates) in ROUNDS.into_iter().enumerate() {
             if is_first {
-                self.run(&live, replicates.clone(), FIRST)?;
+                self.run(self.asked, &live, replicates.clone(), FIRST)?;
+                live.retain(|name| !self.failed.contains_key(name));
                 if number + 1 == FIRST_ROUNDS || self.watch.spent() >= FIRST {
                     is_first = false;
                     self.watch.on_first(&self.advice(true));
                 }
             }
-            self.run(&live, replicates, TUNE_FROM)?;
+            self.run(self.asked, &live, replicates, TUNE_FROM)?;
+            live.retain(|name| !self.failed.contains_key(name));
             let strain = |name: &String| self.trials.get(name).and_then(|trials| trials.strain(&slos));
             let best = live.iter().filter_map(|name| Some((strain(name)?, name)));
             let Some(best) = best.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name.clone()) else {
@@ -222,7 +294,7 @@ impl Searching<'_> {
                 rest.join(", ")
             ));
         }
-        self.draw(&names, TUNE_FROM)
+        self.draw(self.asked, &names, TUNE_FROM)
     }
 
     /// Tunes the keys of the best candidate.
@@ -237,31 +309,99 @@ impl Searching<'_> {
             return Ok(());
         }
         self.watch.on_news(&format!("tuning {}", best.name));
-        self.draw(&names, 1.0)
+        self.draw(self.asked, &names, 1.0)
     }
 
-    /// Searches lines until this share of the budget is spent. The line of the scenario as it is is searched too.
-    fn draw(&mut self, names: &[String], until: f64) -> Result<(), SearchStop> {
-        let mut names = names.to_vec();
-        names.insert(0, BASE.to_owned());
-        let question = LineQuestion { variants: names.clone(), ..self.asked.question.clone() };
-        let asked = Asked { question, ..self.asked.clone() };
+    /// Tries the best preset with the best single mechanism that it does not set, if there is time left.
+    fn combine(&mut self) -> Result<(), SearchStop> {
+        let advice = self.advice(true);
+        if self.watch.spent() >= 1.0 {
+            return Ok(());
+        }
+        let strain =
+            |name: &str| advice.ranking.iter().find(|one| one.name == name).and_then(|one| one.strain);
+        let found = advice.ranking.iter().filter_map(|one| Some((one, self.prepared.find(&one.name)?.0)));
+        let (presets, single): (Vec<_>, Vec<_>) =
+            found.partition(|(_, candidate)| candidate.preset.is_some());
+        let Some((preset, _)) = presets.first().filter(|(one, _)| one.state == State::Searched) else {
+            return Ok(());
+        };
+        let helps = |one: &RankedCandidate| {
+            let is_tried = !matches!(one.state, State::WithoutEffect | State::Failed);
+            is_tried && one.strain.zip(strain(BASE)).is_some_and(|(mine, base)| mine < base)
+        };
+        let other = single.iter().find(|(one, _)| helps(one) && !self.sets(&preset.name, &one.name));
+        let Some((other, _)) = other else { return Ok(()) };
+        let name = format!("{}{AND}{}", preset.name, other.name);
+        let Some((_, lines)) = self.prepared.find(&name) else { return Ok(()) };
+        let names = [name.clone()];
+        let scenario = match self.prepared.beside_base(&name, &lines) {
+            Ok(scenario) => scenario,
+            Err(errors) => {
+                self.failed.insert(name.clone(), reason(&errors));
+                self.states.insert(name, State::Failed);
+                return Ok(());
+            }
+        };
+        let Ok(asked) = self.prepared.question.clone().ask(&scenario) else { return Ok(()) };
+        self.watch.on_news(&format!("trying {name}"));
+        self.states.insert(name, State::Open);
+        self.run(&asked, &names, 0..JUDGES, 1.0)?;
+        self.draw(&asked, &names, 1.0)
+    }
+
+    /// Returns whether a preset sets a key of a single mechanism.
+    fn sets(&self, preset: &str, mechanism: &str) -> bool {
+        let settings =
+            |name: &str| self.prepared.settings(name).map(|(settings, _)| settings).unwrap_or_default();
+        let (base, with) = (settings(BASE), settings(preset));
+        let lines = self.prepared.find(mechanism).map(|(_, lines)| lines).unwrap_or_default();
+        lines
+            .lines()
+            .filter_map(|line| line.split_once(" = "))
+            .any(|(key, _)| value(&base, key) != value(&with, key))
+    }
+
+    /// Searches lines of the question until this share of the budget is spent. The line of the scenario as it is is
+    /// searched too. A candidate whose run fails is left out.
+    fn draw(&mut self, asked: &AskedLine<'_>, names: &[String], until: f64) -> Result<(), SearchStop> {
+        let base = BASE.to_owned();
+        let mut names: Vec<String> =
+            names.iter().filter(|name| !self.failed.contains_key(*name)).cloned().collect();
         let limited = Limited { watch: self.watch, until };
-        let lines: BTreeMap<String, (Line, State)> =
-            match draw(&asked, Some(self.dir), Existing::Resume, self.room, &limited) {
-                Ok(lines) => {
-                    let state = |variant: &Variant| match variant.unfinished {
-                        Some(_) => State::Unfinished,
-                        None => State::Searched,
-                    };
-                    let found = lines.variants.into_iter();
-                    found
-                        .map(|variant| (variant.name.clone(), (variant.line.clone(), state(&variant))))
-                        .collect()
+        let search = |names: &[String]| {
+            let variants = std::iter::once(&base).chain(names).cloned().collect();
+            let question = LineQuestion { variants, ..asked.question.clone() };
+            let asked = AskedLine { question, ..asked.clone() };
+            draw(&asked, Some(self.dir), Existing::Resume, self.room, &limited)
+        };
+        let mut found = search(&names);
+        if let Err(SearchStop::Run(_)) = found {
+            // Finished runs are kept, so that a search of each alone and then of the rest repeats none.
+            let mut sound = Vec::new();
+            for name in names {
+                match search(std::slice::from_ref(&name)) {
+                    Err(SearchStop::Run(error)) => drop(self.failed.insert(name, error.to_string())),
+                    _ => sound.push(name),
                 }
-                Err(SearchStop::OutOfTime) => BTreeMap::new(),
-                Err(error) => return Err(error),
-            };
+            }
+            names = sound;
+            self.states.extend(self.failed.keys().map(|name| (name.clone(), State::Failed)));
+            found = search(&names);
+        }
+        let lines: BTreeMap<String, (Line, State)> = match found {
+            Ok(lines) => {
+                let state = |variant: &LineVariant| match variant.unfinished {
+                    Some(_) => State::Unfinished,
+                    None => State::Searched,
+                };
+                let found = lines.variants.into_iter();
+                found.map(|variant| (variant.name.clone(), (variant.line.clone(), state(&variant)))).collect()
+            }
+            Err(SearchStop::OutOfTime) => BTreeMap::new(),
+            Err(error) => return Err(error),
+        };
+        names.insert(0, base);
         for name in names {
             let known = self.states.get(&name).copied();
             // A search that the budget ended changes nothing of a line that is known already.
@@ -289,12 +429,12 @@ impl Searching<'_> {
         let nothing = Trials::default();
         let ranked = |(name, state): (&String, &State)| {
             let trials = self.trials.get(name).unwrap_or(&nothing);
-            let candidate =
-                self.prepared.find(name).map(|(candidate, _)| candidate.clone()).unwrap_or_default();
-            Ranked {
+            let candidate = self.prepared.find(name).map(|(candidate, _)| candidate).unwrap_or_default();
+            RankedCandidate {
                 name: name.clone(),
                 what: candidate.what,
                 state: *state,
+                failed: self.failed.get(name).cloned(),
                 line: self.lines.get(name).cloned(),
                 factor: None,
                 factor_interval: None,
@@ -317,7 +457,7 @@ impl Searching<'_> {
         };
         let mut known: Vec<(&String, &State)> = self.states.iter().collect();
         known.sort_by_key(|(name, _)| place(name));
-        let ranking: Vec<Ranked> = known.into_iter().map(ranked).collect();
+        let ranking: Vec<RankedCandidate> = known.into_iter().map(ranked).collect();
         let is_met = !is_needed
             || ranking.iter().any(|one| {
                 one.line.as_ref().is_some_and(Line::is_met)
@@ -330,6 +470,7 @@ impl Searching<'_> {
             over: asked.over.clone(),
             tried_at: self.at,
             is_needed,
+            impossible: None,
             is_met,
             ranking,
             untried: self.prepared.untried.clone(),

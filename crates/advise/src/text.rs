@@ -3,13 +3,13 @@
 use plimsoll_report::table::{Grid, Row, TableStyle, csv_line, dim, escape_markdown, sentence};
 use plimsoll_report::{Format, figures};
 use plimsoll_stats::Interval;
-use plimsoll_text::{printable, printable_json};
+use plimsoll_text::{printable, printable_json, shortened};
 use serde::Serialize;
 
-use crate::advice::{Advice, Cost, Ranked};
+use crate::advice::{Advice, CandidateCost, RankedCandidate};
 
 #[derive(Serialize)]
-struct WithWords<'a> {
+struct AdviceWithWords<'a> {
     #[serde(flatten)]
     advice: &'a Advice,
     sentences: Vec<String>,
@@ -19,6 +19,9 @@ struct WithWords<'a> {
 const INTERVALS: &str = "Lines and their 95 % intervals are those of `plimsoll line`; a factor's interval is made of \
                          the ends of both. The strain is the measured number over its limit, in pairs of runs with the \
                          same messages.";
+
+/// The most characters of a reason in the table; a sentence has the whole of it.
+const REASON_MAX: usize = 60;
 
 fn shown_interval(interval: Interval) -> String {
     format!("{} .. {}", figures::number(interval.low), figures::number(interval.high))
@@ -40,7 +43,7 @@ impl Advice {
                 }
             }
             Format::Json => {
-                let text = serde_json::to_string_pretty(&WithWords { advice: self, sentences });
+                let text = serde_json::to_string_pretty(&AdviceWithWords { advice: self, sentences });
                 format!("{}\n", printable_json(&text.expect("advice has text keys only")))
             }
             Format::Csv => self.csv(),
@@ -80,11 +83,14 @@ impl Advice {
                     one.factor_interval.map_or_else(String::new, shown_interval),
                     one.strain.map_or_else(String::new, figures::number),
                     one.runs.to_string(),
-                    one.state.words().to_owned(),
+                    one.failed.as_ref().map_or_else(
+                        || one.state.words().to_owned(),
+                        |reason| format!("{}: {}", one.state.words(), shortened(reason, REASON_MAX)),
+                    ),
                     one.paid
                         .iter()
                         .filter(|cost| cost.is_significant())
-                        .map(Cost::words)
+                        .map(CandidateCost::words)
                         .collect::<Vec<_>>()
                         .join(", "),
                 ],
@@ -99,7 +105,7 @@ impl Advice {
         Grid::plain(title, "candidate", &columns, rows)
     }
 
-    fn interval(&self, one: &Ranked) -> String {
+    fn interval(&self, one: &RankedCandidate) -> String {
         let shown = |load: f64| self.over.shown(load);
         match one.line.as_ref().map(|line| (line.low(), line.high())) {
             Some((Some(low), Some(high))) => format!("{} .. {}", shown(low), shown(high)),
@@ -122,6 +128,10 @@ impl Advice {
             ));
             return said;
         }
+        if let Some(impossible) = &self.impossible {
+            said.push(format!("{impossible}; no candidate was ranked"));
+            return said;
+        }
         match self.best() {
             Some(best) if self.is_certain(best) => {
                 said.push(format!("turn on {}: {}", best.name, self.words(best)))
@@ -135,7 +145,7 @@ impl Advice {
         }
         if let Some(best) = self.best() {
             said.push(format!("who pays: {}; host processors: {}", best.costs, best.processor));
-            let paid: Vec<String> = best.paid.iter().map(Cost::words).collect();
+            let paid: Vec<String> = best.paid.iter().map(CandidateCost::words).collect();
             if !paid.is_empty() {
                 said.push(format!("measured at {at} beside the scenario as it is: {}", paid.join(", ")));
             }
@@ -143,6 +153,8 @@ impl Advice {
         if !self.is_met {
             said.push(format!("nothing that was tried is known to meet {}", self.objectives));
         }
+        let failed = self.ranking.iter().filter_map(|one| Some((&one.name, one.failed.as_ref()?)));
+        said.extend(failed.map(|(name, reason)| format!("{name} could not be run: {reason}")));
         said.extend(self.untried.iter().map(|(name, reason)| format!("{name} was not tried: {reason}")));
         said.extend(self.notes.iter().map(|note| format!("note: {note}")));
         said
@@ -185,7 +197,7 @@ impl Advice {
 
 impl Advice {
     /// Writes the comparison of the best with the scenario as it is.
-    fn words(&self, best: &Ranked) -> String {
+    fn words(&self, best: &RankedCandidate) -> String {
         let interval = best.factor_interval.map_or_else(String::new, |i| format!(" ({})", shown_interval(i)));
         let at_least = best.line.as_ref().zip(self.base_line()).and_then(|(line, base)| {
             let load = line.low()?;
@@ -213,7 +225,7 @@ impl Advice {
     }
 }
 
-impl Cost {
+impl CandidateCost {
     /// Returns whether the interval excludes no change.
     fn is_significant(&self) -> bool {
         self.interval.is_some_and(|interval| interval.low > 1.0 || interval.high < 1.0)

@@ -1,11 +1,13 @@
 //! The first stage: a few short runs of every candidate at one load, paired by their seeds.
 
-use plimsoll_experiment::Slo;
-use plimsoll_line::measure::{Run, Sample, judge, strain};
+use std::collections::BTreeMap;
+
+use plimsoll_experiment::{Metric, Slo};
+use plimsoll_line::measure::{Run, SloSample, estimate, judge, strain};
 use plimsoll_stats::verdict::Verdict;
 use plimsoll_stats::{Interval, LEVEL, mean, mean_interval};
 
-use crate::advice::Cost;
+use crate::advice::CandidateCost;
 
 /// The strain of a run that the network does not carry, or that has no message to judge.
 const OVERLOADED: f64 = 1_000.0;
@@ -13,6 +15,18 @@ const OVERLOADED: f64 = 1_000.0;
 /// The runs of one variant at the load of the trials, by replicate.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Trials(pub(crate) Vec<Option<Run>>);
+
+/// The number of a violated objective, in us.
+pub(crate) struct Violated {
+    pub(crate) us: f64,
+    /// The part of it that no candidate changes, with the largest component of that part.
+    pub(crate) fixed: (f64, &'static str),
+    /// The largest component of the latency.
+    pub(crate) largest: (String, f64),
+}
+
+/// The components of a latency that no candidate changes: they depend on links, sizes and servers.
+const FIXED: [&str; 3] = ["serialisation", "propagation", "service"];
 
 impl Trials {
     /// Returns how close a run is to its limits, by the objective that is closest.
@@ -71,7 +85,8 @@ impl Trials {
         }
         let verdicts: Vec<Verdict> = (0..slos.len())
             .map(|number| {
-                let samples: Vec<&Sample> = runs.iter().filter_map(|run| run.samples.get(number)).collect();
+                let samples: Vec<&SloSample> =
+                    runs.iter().filter_map(|run| run.samples.get(number)).collect();
                 judge(&slos[number], &samples, LEVEL)
             })
             .collect();
@@ -84,15 +99,39 @@ impl Trials {
         }
     }
 
+    /// Returns the number of a violated objective about times, where it has one; `number` is that of the objective.
+    pub(crate) fn violated(&self, number: usize, slo: &Slo) -> Option<Violated> {
+        let is_time = matches!(slo.metric, Metric::Mean | Metric::Percentile(_) | Metric::Max);
+        let runs: Vec<(&Run, &SloSample)> =
+            self.0.iter().flatten().filter_map(|run| Some((run, run.samples.get(number)?))).collect();
+        let samples: Vec<&SloSample> = runs.iter().map(|(_, sample)| *sample).collect();
+        if !is_time || judge(slo, &samples, LEVEL) != Verdict::Breaks {
+            return None;
+        }
+        let us = estimate(slo, &samples)?.value;
+        let mut parts: BTreeMap<&str, f64> = BTreeMap::new();
+        for (name, part) in runs.iter().flat_map(|(run, sample)| run.parts.iter().zip(&sample.parts_us)) {
+            *parts.entry(name).or_default() += part;
+        }
+        let all: f64 = parts.values().sum();
+        // The parts are means of the slowest messages, of which the number has the same shares.
+        let share = |part: f64| us * part / all.max(f64::MIN_POSITIVE);
+        let part = |name: &&str| parts.get(*name).copied().unwrap_or(0.0);
+        let fixed = FIXED.iter().map(part).sum();
+        let most = FIXED.into_iter().max_by(|one, other| part(one).total_cmp(&part(other)))?;
+        let (name, largest) = parts.iter().max_by(|one, other| one.1.total_cmp(other.1))?;
+        Some(Violated { us, fixed: (share(fixed), most), largest: ((*name).to_owned(), share(*largest)) })
+    }
+
     /// Returns the factors by which numbers of other workloads change from `base`. The samples of `others` follow those
     /// of the objectives.
-    pub(crate) fn paid(&self, base: &Trials, slos: &[Slo], others: &[Slo]) -> Vec<Cost> {
+    pub(crate) fn paid(&self, base: &Trials, slos: &[Slo], others: &[Slo]) -> Vec<CandidateCost> {
         let cost = |(number, other): (usize, &Slo)| {
             let value = |run: &Run| run.samples.get(slos.len() + number)?.value.filter(|value| *value > 0.0);
             let factors: Vec<f64> =
                 self.pairs(base).filter_map(|(mine, base)| Some(value(mine)? / value(base)?)).collect();
             let interval = mean_interval(&factors, LEVEL);
-            Some(Cost { measure: other.subject().to_owned(), factor: mean(&factors)?, interval })
+            Some(CandidateCost { measure: other.subject().to_owned(), factor: mean(&factors)?, interval })
         };
         others.iter().enumerate().filter_map(cost).collect()
     }
@@ -105,7 +144,7 @@ mod tests {
 
     fn of(shares: &[u64]) -> Trials {
         let run = |over: &u64| {
-            let sample = Sample { messages: 10_000, over: *over, ..Sample::default() };
+            let sample = SloSample { messages: 10_000, over: *over, ..SloSample::default() };
             Some(Run { digest: over.to_string(), samples: vec![sample], ..Run::default() })
         };
         Trials(shares.iter().map(run).collect())

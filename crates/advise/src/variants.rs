@@ -17,7 +17,7 @@ const FRAME: u64 = 1_500;
 
 /// The base of a search: one point of the user's scenario.
 #[derive(Clone, Debug)]
-pub struct Base {
+pub struct AdviseBase {
     /// The settings of the point, one key a line, without the length of a run.
     settings: String,
     title: String,
@@ -29,9 +29,9 @@ pub struct Base {
     pub objectives: Vec<String>,
 }
 
-impl Base {
+impl AdviseBase {
     /// Takes the settings of `point`, which may name the mechanisms of `registry`.
-    pub fn of(registry: &Registry, scenario: &Scenario, point: &Point, slos: &[Slo]) -> Base {
+    pub fn of(registry: &Registry, scenario: &Scenario, point: &Point, slos: &[Slo]) -> AdviseBase {
         let mut settings = settings(point);
         let duration = value(&settings, "run.duration");
         if duration.is_some() {
@@ -47,7 +47,7 @@ impl Base {
                 objectives.push(slo.workload.clone());
             }
         }
-        Base {
+        AdviseBase {
             settings,
             title: scenario.title().to_owned(),
             duration,
@@ -261,7 +261,7 @@ mod tests {
         let text = plimsoll_shipped::text("quickstart").unwrap();
         let scenario = Scenario::parse("quickstart", &text, Path::new(".")).unwrap();
         let slos = [Slo::parse("p99(small) < 1ms").unwrap()];
-        let base = Base::of(&Registry::default(), &scenario, &scenario.points()[0], &slos);
+        let base = AdviseBase::of(&Registry::default(), &scenario, &scenario.points()[0], &slos);
         for candidate in crate::candidates::candidates() {
             let lines = base.lines(&candidate);
             let made = base.scenario(None, &[(candidate.name.clone(), lines.clone())]);

@@ -4,7 +4,7 @@ use plimsoll_models::measured::MeasuredLatencies;
 use plimsoll_stats::{Estimate, Interval, Statistic};
 use serde::Serialize;
 
-use crate::modelled::Modelled;
+use crate::modelled::ModelledLatencies;
 use crate::quantiles::{SHARES, measured, ratio};
 
 /// The judgement of one quantile, or of all.
@@ -31,7 +31,7 @@ pub struct Check {
 
 impl Check {
     /// Judges a prediction. A ratio from `1 / (1 + tolerance)` to `1 + tolerance` is within the tolerance.
-    pub fn of(latencies: &MeasuredLatencies, predicted: &Modelled, tolerance: f64) -> Check {
+    pub fn of(latencies: &MeasuredLatencies, predicted: &ModelledLatencies, tolerance: f64) -> Check {
         let ratios: Vec<(String, Option<Estimate>, CheckVerdict)> = SHARES
             .iter()
             .map(|&share| {

@@ -5,8 +5,8 @@ use plimsoll_report::table::{Listing, ListingColumn};
 use plimsoll_stats::{Estimate, Statistic};
 use serde::Serialize;
 
-use crate::layer::{self, Layer, Observed, Verdict};
-use crate::modelled::Modelled;
+use crate::layer::{self, LatencyLayer, ObservedDifference, Verdict};
+use crate::modelled::ModelledLatencies;
 use crate::quantiles::{SHARES, difference, measured};
 
 /// One measurement beside one point of a run.
@@ -53,7 +53,7 @@ impl Comparison {
         run: &str,
         latencies: &MeasuredLatencies,
         server: Option<&MeasuredLatencies>,
-        modelled: &Modelled,
+        modelled: &ModelledLatencies,
         timeout_us: f64,
     ) -> Comparison {
         let quantile = |share: f64| {
@@ -70,11 +70,11 @@ impl Comparison {
             }
         };
         let quantiles: Vec<Quantile> = SHARES.map(quantile).into();
-        let observed: Vec<Observed> = quantiles
+        let observed: Vec<ObservedDifference> = quantiles
             .iter()
             .filter_map(|quantile| {
                 let (queue_us, service_us) = (quantile.queue_us, quantile.service_us);
-                Some(Observed { difference: quantile.difference_us?, queue_us, service_us })
+                Some(ObservedDifference { difference: quantile.difference_us?, queue_us, service_us })
             })
             .collect();
         let verdict =
@@ -92,7 +92,7 @@ impl Comparison {
 }
 
 /// Returns whether the times inside the server differ from those of the run at any quantile; `None` without intervals.
-fn server_differs(server: &MeasuredLatencies, modelled: &Modelled) -> Option<bool> {
+fn server_differs(server: &MeasuredLatencies, modelled: &ModelledLatencies) -> Option<bool> {
     let apart = |share: &f64| {
         let interval = difference(&measured(server, *share)?, &modelled.service_quantile(*share)).interval?;
         Some(!interval.contains(0.0))
@@ -121,6 +121,22 @@ fn sentence(verdict: &Verdict, latencies: &MeasuredLatencies, quantiles: &[Quant
             format!("no significant difference{finest}")
         }
         Verdict::Layer(layer) => format!("{}: {}", name(*layer), reason(*layer)),
+        Verdict::ModelTooSlow(layers) => {
+            let below = quantiles.iter().find_map(|quantile| {
+                let (measured, model) = (quantile.measured_us?, quantile.modelled_us.value);
+                let idle = model - quantile.queue_us;
+                (measured.value < idle).then(|| {
+                    let (name, measured) = (&quantile.name, measured.value);
+                    format!("at {name} {measured:.3} us were measured, and the run has {idle:.3} us without queueing")
+                })
+            });
+            let named: Vec<&str> = layers.iter().map(|layer| name(*layer)).collect();
+            let shape = match named.as_slice() {
+                [] => "in more than one layer".to_owned(),
+                names => format!("in the layer {}", names.join(" or ")),
+            };
+            format!("the model is too slow, {shape}: {}", below.unwrap_or_default())
+        }
         Verdict::CannotTell(layers) => {
             let names: Vec<&str> = layers.iter().map(|layer| name(*layer)).collect();
             format!(
@@ -136,25 +152,27 @@ fn sentence(verdict: &Verdict, latencies: &MeasuredLatencies, quantiles: &[Quant
     }
 }
 
-fn name(layer: Layer) -> &'static str {
+fn name(layer: LatencyLayer) -> &'static str {
     match layer {
-        Layer::Host => "host",
-        Layer::Queue => "queue",
-        Layer::Loss => "loss",
-        Layer::Service => "service",
+        LatencyLayer::Host => "host",
+        LatencyLayer::Queue => "queue",
+        LatencyLayer::Loss => "loss",
+        LatencyLayer::Service => "service",
     }
 }
 
-fn reason(layer: Layer) -> &'static str {
+fn reason(layer: LatencyLayer) -> &'static str {
     match layer {
-        Layer::Host => "the difference is the same at all quantiles, as a delay of the hosts' stacks is",
-        Layer::Queue => {
+        LatencyLayer::Host => {
+            "the difference is the same at all quantiles, as a delay of the hosts' stacks is"
+        }
+        LatencyLayer::Queue => {
             "the difference grows with the quantile as queueing delay does: load, buffers, other traffic"
         }
-        Layer::Loss => {
+        LatencyLayer::Loss => {
             "the difference jumps by at least half of a retransmission timeout: lost packets on one side only"
         }
-        Layer::Service => "the difference has the shape of the time at the server",
+        LatencyLayer::Service => "the difference has the shape of the time at the server",
     }
 }
 

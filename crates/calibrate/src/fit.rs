@@ -22,7 +22,7 @@ use plimsoll_stats::samples_needed;
 use plimsoll_units::Span;
 use serde::Serialize;
 
-use crate::modelled::Modelled;
+use crate::modelled::ModelledLatencies;
 use crate::parameter::{self, Parameter};
 use crate::quantiles::{DEVIATIONS, measured};
 
@@ -59,6 +59,9 @@ pub enum CalibrateError {
     /// The file has too few latencies, or does not state how many.
     #[error("the measurement has {0}; a fit needs at least {1}, which the file states")]
     TooFew(String, u64),
+    /// A key is to be fitted twice.
+    #[error("--fit {0}: the key is given twice; allowed: each key once")]
+    Twice(String),
     /// No parameter changes the latency.
     #[error("{0}: no effect on the latency; name other keys with --fit")]
     NoEffect(String),
@@ -77,7 +80,7 @@ pub struct Calibration<'a> {
 
 /// The values that reproduce a measurement.
 #[derive(Clone, Debug, Serialize)]
-pub struct Fit {
+pub struct CalibratedFit {
     /// The fitted parameters.
     pub fitted: Vec<Fitted>,
     /// Parameters that cannot be told from a fitted one, in sentences.
@@ -144,7 +147,7 @@ impl<'a> Calibration<'a> {
     ///
     /// # Errors
     /// Returns the errors of the scenario or of a run.
-    pub fn run(&self, set: &[String], at: &[String]) -> Result<Modelled, CalibrateError> {
+    pub fn run(&self, set: &[String], at: &[String]) -> Result<ModelledLatencies, CalibrateError> {
         let scenario = self.scenario.with_overrides(&parameter::with(self.scenario, set, at));
         let scenario = scenario.map_err(CalibrateError::Scenario)?;
         let points = scenario.points().iter().filter(|point| point.variant == self.variant);
@@ -156,7 +159,7 @@ impl<'a> Calibration<'a> {
         })?;
         let outcomes = outcomes.into_inner().unwrap_or_default();
         let outcomes: Vec<&Outcome> = outcomes.iter().flatten().collect();
-        Modelled::of(&outcomes, &self.workload)
+        ModelledLatencies::of(&outcomes, &self.workload)
             .ok_or_else(|| CalibrateError::NoMessages(self.workload.clone()))
     }
 
@@ -165,9 +168,16 @@ impl<'a> Calibration<'a> {
     /// # Errors
     /// Returns an error for a key that the scenario does not have, for too few latencies, and for parameters without an
     /// effect.
-    pub fn fit(&self, latencies: &MeasuredLatencies, keys: &[String]) -> Result<Fit, CalibrateError> {
+    pub fn fit(
+        &self,
+        latencies: &MeasuredLatencies,
+        keys: &[String],
+    ) -> Result<CalibratedFit, CalibrateError> {
         let mut parameters = Vec::new();
-        for key in keys {
+        for (at, key) in keys.iter().enumerate() {
+            if keys[..at].contains(key) {
+                return Err(CalibrateError::Twice(key.clone()));
+            }
             parameters.push(Parameter::new(self.scenario, key).map_err(CalibrateError::Scenario)?);
         }
         if keys.is_empty() {
@@ -182,13 +192,13 @@ impl<'a> Calibration<'a> {
                 latencies.samples.map_or("no stated number of latencies".to_owned(), |n| format!("{n}"));
             return Err(CalibrateError::TooFew(has, samples_needed(0.9)));
         }
-        let mut search = Search { calibration: self, latencies, shares, parameters, runs: 0 };
+        let mut search = FitSearch { calibration: self, latencies, shares, parameters, runs: 0 };
         search.fit()
     }
 }
 
 /// A fit that is under way.
-struct Search<'a> {
+struct FitSearch<'a> {
     calibration: &'a Calibration<'a>,
     latencies: &'a MeasuredLatencies,
     shares: Vec<f64>,
@@ -196,8 +206,8 @@ struct Search<'a> {
     runs: u64,
 }
 
-impl Search<'_> {
-    fn fit(&mut self) -> Result<Fit, CalibrateError> {
+impl FitSearch<'_> {
+    fn fit(&mut self) -> Result<CalibratedFit, CalibrateError> {
         let median = self.latencies.distribution.quantile(0.5);
         let mut values = vec![(FIRST * median).min(COST_MAX_US / 2.0); self.parameters.len()];
         let mut here = self.evaluate(&values)?;
@@ -241,7 +251,7 @@ impl Search<'_> {
             us: span(*us).as_us_f64(),
             error_us: 1.96 * error,
         });
-        Ok(Fit { fitted: fitted.collect(), merged, set: self.set(&values), runs: self.runs })
+        Ok(CalibratedFit { fitted: fitted.collect(), merged, set: self.set(&values), runs: self.runs })
     }
 
     fn bounded(&self, us: f64) -> f64 {

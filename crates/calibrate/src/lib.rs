@@ -3,9 +3,10 @@
 //! ```text
 //! file ── models::measured ──> quantiles ──┐
 //!                                          ├── Comparison: differences ── layer ──> host, queue, loss, service
-//! outcomes ── Modelled (with parts) ───────┘
+//! outcomes ── ModelledLatencies (parts) ───┘
 //!
-//! Scenario, keys ── fit (Gauss-Newton, the same seeds) ──> Fit ── include ──> a scenario at another load ──> Check
+//! Scenario, keys ── fit (Gauss-Newton, the same seeds) ──> CalibratedFit
+//! CalibratedFit ── include ──> a scenario at another load ──> Check
 //! ```
 //!
 //! Latencies are floating-point microseconds, since they are estimates. A fitted parameter is a whole number of
@@ -23,6 +24,6 @@ mod quantiles;
 
 pub use check::{Check, CheckVerdict};
 pub use comparison::{Comparison, Quantile, listing};
-pub use fit::{CalibrateError, Calibration, Fit, Fitted};
-pub use layer::{Layer, Verdict};
-pub use modelled::{Modelled, shortest_timeout};
+pub use fit::{CalibrateError, CalibratedFit, Calibration, Fitted};
+pub use layer::{LatencyLayer, Verdict};
+pub use modelled::{ModelledLatencies, shortest_timeout};

@@ -1,4 +1,4 @@
-//! [`Modelled`]: the completion times of a workload in runs of one point, with the parts of the latency.
+//! [`ModelledLatencies`]: the completion times of a workload in runs of one point, with the parts of the latency.
 
 use plimsoll_results::outcome::{MessageRecord, Outcome};
 use plimsoll_scenario::model::Model;
@@ -8,7 +8,7 @@ use crate::quantiles::widened;
 
 /// The completion times of a workload in the replicates of a point.
 #[derive(Clone, Debug)]
-pub struct Modelled {
+pub struct ModelledLatencies {
     samples: Samples,
     /// Times at the server in us, by replicate.
     service: Samples,
@@ -18,9 +18,9 @@ pub struct Modelled {
     pub unfinished: u64,
 }
 
-impl Modelled {
+impl ModelledLatencies {
     /// Takes the messages of a workload that were created after the warm-up; `None` where none of them completed.
-    pub fn of(outcomes: &[&Outcome], workload: &str) -> Option<Modelled> {
+    pub fn of(outcomes: &[&Outcome], workload: &str) -> Option<ModelledLatencies> {
         let (mut replicates, mut services, mut parts) = (Vec::new(), Vec::new(), Vec::new());
         let mut unfinished = 0;
         for outcome in outcomes {
@@ -44,7 +44,7 @@ impl Modelled {
         }
         parts.sort_by(|one: &[f64; 3], other| one[0].total_cmp(&other[0]));
         let (samples, service) = (Samples::new(replicates), Samples::new(services));
-        (!parts.is_empty()).then_some(Modelled { samples, service, parts, unfinished })
+        (!parts.is_empty()).then_some(ModelledLatencies { samples, service, parts, unfinished })
     }
 
     /// Returns the number of completed messages.

@@ -5,9 +5,12 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use plimsoll_advise::{Advice, AdviseError, AdviseQuestion, AdviseWatch, Applied, Have, advise, prepare};
+use plimsoll_advise::{
+    Advice, AdviseError, AdviseQuestion, AdviseWatch, CandidateFiles, Have, advise, prepare,
+};
 use plimsoll_experiment::question::{default_dir, quoted};
 use plimsoll_experiment::{bench, points};
+use plimsoll_host::{ExampleHost, Policy};
 use plimsoll_line::{Room, SearchStop};
 use plimsoll_process::note;
 use plimsoll_results::run_dir::Existing;
@@ -124,6 +127,7 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     let polled = memory.asked();
     let prepared = match prepare(registry, &scenario, &question, &watch) {
         Ok(prepared) => prepared,
+        Err(AdviseError::Scenario(errors)) => return Err(args.source.bad(errors).into()),
         Err(error) => return stopped(&watch, error, None),
     };
     let asked = prepared.ask()?;
@@ -146,11 +150,12 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     }
     let printed = output::print(&advice.render(args.format.of_report(), &output::style()));
     dir.write_file("advice.json", &advice.render(Format::Json.of_report(), &output::style()))?;
-    if let Some(applied) = Applied::of(&prepared, &advice) {
+    if let Some(applied) = CandidateFiles::of(&prepared, &advice) {
         dir.write_file("best.toml", &applied.scenario)?;
         dir.write_file("settings.md", &applied.settings)?;
         if let Some(policy) = &applied.policy {
             dir.write_file("policy.toml", policy)?;
+            check(policy).with_context(|| format!("{}", out.join("policy.toml").display()))?;
         }
         if !args.quiet {
             let policy = if applied.policy.is_some() { ", policy.toml" } else { "" };
@@ -162,6 +167,12 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
         note!("Results  {}", out.display());
     }
     printed.map(|()| if advice.is_met { ExitCode::SUCCESS } else { ExitCode::from(output::FINDING) })
+}
+
+/// Checks a policy as `plimsoll host` does, on a host that has all that the policy names.
+fn check(policy: &str) -> anyhow::Result<()> {
+    ExampleHost::plan(&Policy::parse(policy, "advised")?)?;
+    Ok(())
 }
 
 /// Reports why a search has no result.

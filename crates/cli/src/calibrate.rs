@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use plimsoll_calibrate::{
-    Calibration, Check, CheckVerdict, Comparison, Fit, Verdict, listing, shortest_timeout,
+    CalibrateError, CalibratedFit, Calibration, Check, CheckVerdict, Comparison, Verdict, listing,
+    shortest_timeout,
 };
 use plimsoll_experiment::bench::{self, Bench, BenchWatch};
 use plimsoll_files::Origin;
@@ -16,7 +17,7 @@ use plimsoll_scenario::{Registry, Scenario};
 use plimsoll_units::whole;
 use serde::Serialize;
 
-use crate::measured::FileHints;
+use crate::measured::{FileHints, longest_run};
 use crate::memory::{Budget, Work};
 use crate::output::{self, Done, Format};
 use crate::signals::Interrupt;
@@ -85,7 +86,7 @@ impl BenchWatch for UntilInterrupt {
 /// The results in the form that is printed as JSON.
 #[derive(Serialize)]
 struct Calibrated<'a> {
-    fit: &'a Fit,
+    fit: &'a CalibratedFit,
     /// The measurement beside the fitted scenario, at the load of the fit.
     fitted: &'a Comparison,
     check: Option<&'a Check>,
@@ -98,23 +99,30 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     check_free(&out)?;
     let first = scenario.points().first().context("the scenario has no point")?;
     let workloads: Vec<&str> = first.model.workload.keys().map(String::as_str).collect();
-    let (workload, latencies) = args.hints.read("--measured", &args.measured, &workloads)?;
-    let checked = args.check.as_ref().map(|text| args.hints.read("--check", text, &workloads)).transpose()?;
+    let run = longest_run(scenario.points().iter());
+    let (workload, latencies) = args.hints.read("--measured", &args.measured, &workloads, run)?;
+    let checked =
+        args.check.as_ref().map(|text| args.hints.read("--check", text, &workloads, run)).transpose()?;
     if let Some((name, _)) = checked.as_ref().filter(|(name, _)| *name != workload) {
         bail!("--check measures `{name}`, and --measured `{workload}`; allowed: the same workload");
     }
     let watch = UntilInterrupt(Interrupt::watch().context("cannot watch for Ctrl-C")?);
     let threads = bench::threads(args.threads.map(usize::from));
     let bench = Bench { threads, memory_max: memory.limit(), watch: &watch };
-    let calibration = Calibration::new(&scenario, args.variant.as_deref(), &workload, bench)?;
-    let fit = calibration.fit(&latencies, &args.fit)?;
+    let reported = |error| match error {
+        CalibrateError::Scenario(errors) => args.source.bad(errors).into(),
+        other => anyhow::Error::from(other),
+    };
+    let calibration =
+        Calibration::new(&scenario, args.variant.as_deref(), &workload, bench).map_err(reported)?;
+    let fit = calibration.fit(&latencies, &args.fit).map_err(reported)?;
     let timeout = shortest_timeout(&first.model);
-    let modelled = calibration.run(&fit.set, &[])?;
+    let modelled = calibration.run(&fit.set, &[]).map_err(reported)?;
     let fitted = Comparison::of(&workload, "fitted", &latencies, None, &modelled, timeout);
     let check = match &checked {
         Some((_, latencies)) => {
             let at: Vec<String> = args.at.iter().map(|at| key_of(at, &workload)).collect();
-            Some(Check::of(latencies, &calibration.run(&fit.set, &at)?, args.tolerance))
+            Some(Check::of(latencies, &calibration.run(&fit.set, &at).map_err(reported)?, args.tolerance))
         }
         None => None,
     };
@@ -147,7 +155,7 @@ fn key_of(at: &str, workload: &str) -> String {
 }
 
 /// Returns the scenario that includes the original and sets the fitted values.
-fn include(scenario: &Scenario, original: &Path, out: &Path, fit: &Fit) -> anyhow::Result<String> {
+fn include(scenario: &Scenario, original: &Path, out: &Path, fit: &CalibratedFit) -> anyhow::Result<String> {
     let quoted = |text: &str| serde_json::to_string(text);
     let set = scenario.overrides().set.iter().chain(&fit.set).map(|set| quoted(set));
     let set = set.collect::<Result<Vec<_>, _>>()?.join(",\n    ");

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use plimsoll_breakdown::privileges;
-use plimsoll_host::{Facts as _, Host};
+use plimsoll_host::{Host, HostFacts as _};
 use plimsoll_linux::{Feature, has_capability, lacks_programs, runs};
 use plimsoll_scenario::Registry;
 

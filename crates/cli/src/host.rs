@@ -73,10 +73,16 @@ struct ApplyArgs {
     policy: PathBuf,
     /// Wait this long for `plimsoll host confirm`, or for Enter on a terminal in the foreground. Without it, or at
     /// Ctrl-C, SIGTERM or the loss of the terminal, roll back: for a host that the policy may cut off.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = time_to_confirm)]
     confirm_within: Option<Span>,
     #[command(flatten)]
     rollout: rollout::RolloutArgs,
+}
+
+/// Parses the time for a confirmation, in which somebody must be able to type it.
+fn time_to_confirm(text: &str) -> Result<Span, String> {
+    let time: Span = text.parse().map_err(|error| format!("{error}"))?;
+    if time.is_zero() { Err("expected more than 0s, such as 60s".to_owned()) } else { Ok(time) }
 }
 
 /// Show budgets, passed and refused packets, marks and phantom queues.

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, anyhow};
 use plimsoll_experiment::question::{default_dir, quoted};
 use plimsoll_experiment::{bench, points};
-use plimsoll_line::lines::Variant;
-use plimsoll_line::{Asked, Expected, LineQuestion, Lines, Over, Room, SearchStop, Smaller};
+use plimsoll_line::lines::LineVariant;
+use plimsoll_line::{AskedLine, ExpectedLines, LineQuestion, Lines, Over, Room, SearchStop, Smaller};
 use plimsoll_process::note;
 use plimsoll_results::run_dir::Existing;
 use plimsoll_scenario::{Registry, Scenario};
@@ -129,12 +129,12 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
         (Some(smaller), Some(budget)) => watched.expected(smaller, question.clone(), budget / 2)?,
         (Some(Smaller { words, .. }), None) if !args.quiet => {
             note!("an equivalent of {words} would take less; `--budget 10m` searches it first");
-            Expected::new()
+            ExpectedLines::new()
         }
-        _ => Expected::new(),
+        _ => ExpectedLines::new(),
     };
     question.messages = watched.messages(&question, &scenario, left())?;
-    let asked = Asked { expected, ..question.ask(&scenario)? };
+    let asked = AskedLine { expected, ..question.ask(&scenario)? };
     let plan = asked.plan(args.source.command_of("line", scenario.points()), output::commit());
     let out = args.out.clone();
     let out = out.unwrap_or_else(|| default_dir("line-", &scenario, &plan.scenario, ""));
@@ -207,7 +207,7 @@ impl Watched {
         smaller: &Smaller,
         mut question: LineQuestion,
         budget: Duration,
-    ) -> anyhow::Result<Expected> {
+    ) -> anyhow::Result<ExpectedLines> {
         let began = Instant::now();
         if !self.show.quiet {
             note!("first on an equivalent of {}", smaller.words);
@@ -218,7 +218,7 @@ impl Watched {
         let drawn = plimsoll_line::draw(&asked, None, Existing::Resume, self.room, &board);
         board.bar.finish_and_clear();
         let lines = match drawn {
-            Err(SearchStop::OutOfTime) => return Ok(Expected::new()),
+            Err(SearchStop::OutOfTime) => return Ok(ExpectedLines::new()),
             drawn => drawn?,
         };
         if !self.show.quiet {
@@ -236,9 +236,9 @@ fn verdict(args: &Args, lines: &Lines) -> ExitCode {
     if args.at.is_none() && !is_finding {
         return ExitCode::SUCCESS;
     }
-    let (met, without): (Vec<&Variant>, Vec<&Variant>) =
+    let (met, without): (Vec<&LineVariant>, Vec<&LineVariant>) =
         lines.overloaded().into_iter().partition(|variant| variant.line.is_met());
-    let (below, above): (Vec<&Variant>, Vec<&Variant>) =
+    let (below, above): (Vec<&LineVariant>, Vec<&LineVariant>) =
         met.into_iter().partition(|variant| variant.least.is_some_and(|least| lines.at < least));
     let at = lines.over.shown(lines.at);
     for (variants, what) in [

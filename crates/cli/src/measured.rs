@@ -7,8 +7,10 @@ use plimsoll_files::Origin;
 use plimsoll_models::measured::{Hints, MeasuredLatencies, read};
 use plimsoll_models::questions::{FILE_BYTES_MAX, UnitName};
 use plimsoll_process::note;
+use plimsoll_scenario::Point;
 use plimsoll_text::printable_lines;
 use plimsoll_text::spelling::did_you_mean;
+use plimsoll_units::Span;
 
 /// What the files of latencies do not say themselves.
 #[derive(clap::Args)]
@@ -28,12 +30,13 @@ pub struct FileHints {
 
 impl FileHints {
     /// Reads the file of an option and returns the workload that it measures. The name may be left out where there is
-    /// one workload.
+    /// one workload. No latency may be longer than `run`.
     pub fn read(
         &self,
         option: &str,
         text: &str,
         workloads: &[&str],
+        run: Option<Span>,
     ) -> anyhow::Result<(String, MeasuredLatencies)> {
         let (workload, path) = split(option, text, workloads)?;
         let name = path.display();
@@ -43,6 +46,7 @@ impl FileHints {
             unit: self.unit.map(Into::into),
             column: self.column.as_deref(),
             tag: self.tag.as_deref(),
+            run_us: run.map(Span::as_us_f64),
         };
         let latencies = read(&bytes, hints).map_err(|error| anyhow!("{option} {name}: {error}"))?;
         for reason in &latencies.suspect {
@@ -50,6 +54,12 @@ impl FileHints {
         }
         Ok((workload, latencies))
     }
+}
+
+/// Returns the longest time from the beginning to the end of a run of these points; `None` where a run ends by itself.
+pub fn longest_run<'a>(mut points: impl Iterator<Item = &'a Point>) -> Option<Span> {
+    let of = |point: &Point| Some(point.model.run.duration? + point.model.run.drain);
+    points.try_fold(Span::ZERO, |longest, point| Some(longest.max(of(point)?))).filter(|run| !run.is_zero())
 }
 
 /// Splits `[NAME=]FILE`. A prefix that is no workload is part of the file's name if that file exists.

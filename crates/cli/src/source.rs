@@ -47,12 +47,17 @@ impl Source {
     /// [`BadScenario`], with all its errors.
     pub fn load_with(&self, registry: &Registry, replicates: u32) -> anyhow::Result<Scenario> {
         let overrides = Overrides { replicates, ..self.overrides() };
-        let scenario = plimsoll_shipped::load(registry, &self.path, &overrides)
-            .map_err(|errors| BadScenario::new(self.path.display().to_string(), "run", errors))?;
+        let scenario =
+            plimsoll_shipped::load(registry, &self.path, &overrides).map_err(|errors| self.bad(errors))?;
         for warning in scenario.warnings() {
             note!("{warning}\n");
         }
         Ok(scenario)
+    }
+
+    /// Returns the error of a command that cannot run the scenario.
+    pub fn bad(&self, errors: Vec<ScenarioError>) -> BadScenario {
+        BadScenario::new(self.path.display().to_string(), "run", errors)
     }
 
     /// Returns the command that repeats what a subcommand did with the `points` of this scenario, quoted for a shell.

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use plimsoll_line::so_far::Judged;
-use plimsoll_line::{Asked, News, SearchWatch, SoFar};
+use plimsoll_line::{AskedLine, SearchNews, SearchWatch, SoFar};
 use plimsoll_report::chart::Schemes;
 use plimsoll_report::html::{self, Article, PageSection};
 use plimsoll_report::table::{Column, Grid, Row, TableCell};
@@ -16,7 +16,7 @@ use crate::session::Session;
 pub struct LineWatch<'a> {
     session: &'a Session,
     turn: u64,
-    asked: &'a Asked<'a>,
+    asked: &'a AskedLine<'a>,
     plan: &'a RunPlan,
     began: Instant,
     /// The time of the latest estimate that is shown.
@@ -29,7 +29,7 @@ const RENEWED: Duration = Duration::from_millis(500);
 impl<'a> LineWatch<'a> {
     pub fn new(
         (session, turn): (&'a Session, u64),
-        asked: &'a Asked<'a>,
+        asked: &'a AskedLine<'a>,
         plan: &'a RunPlan,
     ) -> LineWatch<'a> {
         let began = Instant::now();
@@ -42,7 +42,7 @@ impl<'a> LineWatch<'a> {
     }
 
     fn page(&self, so_far: &SoFar) -> String {
-        let Asked { scenario, over, slos, .. } = self.asked;
+        let AskedLine { scenario, over, slos, .. } = self.asked;
         let columns = ["load", "verdict", "runs"].map(|name| Column::new("", name)).to_vec();
         let row = |Judged { variant, load, verdict, runs }: &Judged| Row {
             label: variant.clone(),
@@ -87,8 +87,8 @@ impl<'a> LineWatch<'a> {
 }
 
 impl SearchWatch for LineWatch<'_> {
-    fn on_news(&self, news: &News<'_>, so_far: &SoFar) {
-        if let News::Judged(_) = news {
+    fn on_news(&self, news: &SearchNews<'_>, so_far: &SoFar) {
+        if let SearchNews::Judged(_) = news {
             self.session.show_line(self.turn, Some(self.page(so_far)), self.in_words(so_far));
         }
     }

@@ -14,9 +14,9 @@ use crate::folders::StateFolders;
 use crate::journal::{Applied, PendingChange, PolicyJournal};
 use crate::lock::HostLock;
 use crate::names::PolicyName;
-use crate::plan::{Beneath, Difference, Move, plan};
+use crate::plan::{Beneath, Difference, PlanMove, plan};
 use crate::step::{Step, System, Undone};
-use crate::{ApplyPlan, Error, Facts, Policy};
+use crate::{ApplyPlan, Error, HostFacts, Policy};
 
 /// A new plan of a policy that is applied, and its difference from the applied plan.
 #[derive(Clone, PartialEq, Debug)]
@@ -35,7 +35,7 @@ pub struct PlanChange {
 pub fn plan_change(
     policy: &Policy,
     applied: &Applied,
-    facts: &dyn Facts,
+    facts: &dyn HostFacts,
     folders: &StateFolders,
 ) -> Result<PlanChange, Error> {
     let name = policy.name();
@@ -98,8 +98,8 @@ pub fn apply_change(
         if done.is_ok() {
             at(ApplyProgress::Begun(index));
             done = match part {
-                Move::Make(step) => system.act(step),
-                Move::Undo(step) => system.undo(step).map(|undone| left.extend(undone.left())),
+                PlanMove::Make(step) => system.act(step),
+                PlanMove::Undo(step) => system.undo(step).map(|undone| left.extend(undone.left())),
             };
             if let Err(Error::Theirs(_)) = done {
                 journal.move_not_begun()?;
@@ -157,7 +157,7 @@ pub(crate) fn revert(
     let mut result = RolledBack { steps: begun.len(), network, to_earlier: true, ..RolledBack::default() };
     let mut failures = Vec::new();
     for part in begun.iter().rev() {
-        let (Move::Make(step) | Move::Undo(step)) = part;
+        let (PlanMove::Make(step) | PlanMove::Undo(step)) = part;
         if let Some(missing) = step.device().and_then(|device| change.here.missing(journal.name(), &device)) {
             failures.push(missing.to_string());
             continue;
@@ -171,7 +171,7 @@ pub(crate) fn revert(
         // The parts are in the reverse order of the plan.
         let removed: Vec<&Step> = begun
             .iter()
-            .filter_map(|part| if let Move::Undo(step) = part { Some(*step) } else { None })
+            .filter_map(|part| if let PlanMove::Undo(step) = part { Some(*step) } else { None })
             .collect();
         let failed = removed.iter().rev().filter_map(|step| system.act(step).err());
         failures.extend(failed.map(|error| error.to_string()));
@@ -192,7 +192,7 @@ pub(crate) fn revert(
 pub fn roll_back_last(
     lock: &HostLock,
     policy: &Policy,
-    facts: &dyn Facts,
+    facts: &dyn HostFacts,
     system: &mut dyn System,
 ) -> Result<Option<RolledBack>, Error> {
     let name: &PolicyName = policy.name();

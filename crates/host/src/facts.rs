@@ -1,4 +1,5 @@
-//! [`Facts`] are the properties of a host that a plan depends on; [`Host`] queries them. Nothing here changes the host.
+//! [`HostFacts`] are the properties of a host that a plan depends on; [`Host`] queries them. Nothing here changes the
+//! host.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -49,7 +50,7 @@ pub enum HostRoute {
 }
 
 /// The properties of a host that a plan depends on.
-pub trait Facts {
+pub trait HostFacts {
     /// Queries the device of this name; returns none if it does not exist.
     ///
     /// # Errors
@@ -138,7 +139,7 @@ pub enum Unit {
 #[derive(Clone, Copy, Debug)]
 pub struct Host;
 
-impl Facts for Host {
+impl HostFacts for Host {
     fn device(&self, name: &DeviceName) -> Result<Option<Device>, Error> {
         if index_of(name).is_none() {
             return Ok(None);

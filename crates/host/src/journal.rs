@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::folders::StateFolders;
 use crate::here::Here;
 use crate::names::PolicyName;
-use crate::plan::{Difference, Move};
+use crate::plan::{Difference, PlanMove};
 use crate::step::Step;
 use crate::{ApplyPlan, Error, Policy};
 
@@ -73,7 +73,7 @@ impl Applied {
         let Some(change) = &self.change else { return self.plan.steps[..self.begun].iter().collect() };
         let moves = change.difference.moves();
         let is_made = |step: &&Step| {
-            change.difference.kept.contains(step) || moves[..change.begun].contains(&Move::Make(step))
+            change.difference.kept.contains(step) || moves[..change.begun].contains(&PlanMove::Make(step))
         };
         change.plan.steps.iter().filter(is_made).collect()
     }

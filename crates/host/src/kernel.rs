@@ -17,7 +17,7 @@ use plimsoll_process::Folder;
 
 use crate::Error;
 use crate::commands::{change, rows, run};
-use crate::facts::{Facts, Host, RootQueue, index_of, lasting_words, sysctl_path};
+use crate::facts::{Host, HostFacts, RootQueue, index_of, lasting_words, sysctl_path};
 use crate::levels;
 use crate::lock::HostLock;
 use crate::names::{DeviceName, Prefix};

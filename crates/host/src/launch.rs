@@ -13,7 +13,7 @@ use plimsoll_bpf::{ConnectionOptions, Connections, SocketClassifier, TrafficClas
 
 use crate::Error;
 use crate::commands::run;
-use crate::facts::{Facts, Host};
+use crate::facts::{Host, HostFacts};
 
 /// A program to start at a level.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -16,7 +16,7 @@ use plimsoll_units::{Bytes, Span};
 
 use crate::Error;
 use crate::commands::change;
-use crate::facts::{Facts as _, Host, Unit};
+use crate::facts::{Host, HostFacts as _, Unit};
 use crate::folders::StateFolders;
 use crate::journal::PolicyJournal;
 use crate::kernel::{LINK, left, made};

@@ -1,7 +1,7 @@
 //! Installs mechanisms on a real Linux host, and removes them again.
 //!
 //! ```text
-//! policy.toml ──parse, check──> Policy ──with the host's properties (Facts)──> ApplyPlan: an ordered list of Steps
+//! policy.toml ──parse, check──> Policy ──with the host's properties (HostFacts)──> ApplyPlan: an ordered list of Steps
 //!                                                                           │
 //!   plan:     print the plan as a diff; change nothing                      │
 //!   change:   apply only the steps in which a changed policy differs from its applied version (`change.rs`)
@@ -28,7 +28,9 @@
 mod apply;
 mod change;
 mod commands;
+mod counters;
 mod error;
+mod example;
 mod facts;
 mod folders;
 mod here;
@@ -54,8 +56,10 @@ mod step;
 
 pub use apply::{ApplyProgress, RolledBack, apply, confirm, roll_back_plan, rollback, rollback_rest};
 pub use change::{PlanChange, apply_change, plan_change, roll_back_last};
+pub use counters::{HostCounters, PauseCounter};
 pub use error::Error;
-pub use facts::{Device, Facts, Host, HostRoute, RootQueue, Unit};
+pub use example::ExampleHost;
+pub use facts::{Device, Host, HostFacts, HostRoute, RootQueue, Unit};
 pub use folders::StateFolders;
 pub use here::{Entered, Here};
 pub use journal::{Applied, PendingChange, PolicyJournal};
@@ -70,11 +74,11 @@ pub use metrics::{bind, open_metrics, serve};
 pub use names::{CgroupPath, DeviceName, InvalidName, PolicyName, Prefix, UnitName};
 #[cfg(feature = "kernel")]
 pub use observe::observe;
-pub use plan::{ApplyPlan, Difference, Move, plan};
+pub use plan::{ApplyPlan, Difference, PlanMove, plan};
 #[cfg(feature = "kernel")]
 pub use plimsoll_bpf::ConnectionOptions;
 pub use policy::{Dctcp, DeviceSide, Pacer, PacerQueue, Policy, PolicyError, QjumpPolicy, in_line};
-pub use rollout::{HostCommand, HostReply, HostState, Rollout, WaveSizes};
+pub use rollout::{HostCommand, HostReply, Rollout, RolloutState, WaveSizes};
 #[cfg(feature = "kernel")]
 pub use shaper::{pace, pace_nothing};
 pub use status::{AssignmentStatus, DctcpStatus, LevelStatus, PacerStatus, PhantomQueueStatus, PolicyStatus};

@@ -1,13 +1,13 @@
-//! Writes a [`Status`] as OpenMetrics text, and serves it on a local socket.
+//! Writes a [`PolicyStatus`] and [`HostCounters`] as OpenMetrics text, and serves it on a local socket.
 
 use plimsoll_http::metrics::{self, Exposition, MetricKind};
 use plimsoll_http::{Listener, ListenerReach};
 
-use crate::Error;
 use crate::status::{LevelStatus, PolicyStatus};
+use crate::{Error, HostCounters};
 
-/// Writes all of `statuses` as one OpenMetrics exposition.
-pub fn open_metrics(statuses: &[PolicyStatus]) -> String {
+/// Writes all of `statuses` and the counts of the host as one OpenMetrics exposition.
+pub fn open_metrics(statuses: &[PolicyStatus], counters: &HostCounters) -> String {
     let mut text = Exposition::default();
     for (name, kind, help, samples) in FAMILIES {
         text.family(&format!("plimsoll_{name}"), *kind, help);
@@ -21,7 +21,35 @@ pub fn open_metrics(statuses: &[PolicyStatus]) -> String {
             }
         }
     }
+    host(counters, &mut text);
     text.finish()
+}
+
+/// Writes the counts of the host.
+fn host(counters: &HostCounters, text: &mut Exposition) {
+    let help = "Pause frames by the driver's counter, some of which count the same frames.";
+    text.family("plimsoll_device_pauses", MetricKind::Counter, help);
+    for one in &counters.pauses {
+        let direction = if one.is_received { "received" } else { "sent" };
+        text.sample(
+            &[("device", one.device.as_str()), ("counter", one.counter.as_str()), ("direction", direction)],
+            one.frames,
+        );
+    }
+    text.family(
+        "plimsoll_tcp_segments",
+        MetricKind::Counter,
+        "TCP segments that the host sent, by whether again.",
+    );
+    let segments = [("first", counters.segments), ("retransmitted", counters.retransmissions)];
+    for (kind, count) in segments.into_iter().filter_map(|(kind, count)| Some((kind, count?))) {
+        text.sample(&[("kind", kind)], count);
+    }
+    let help = "Retransmission timeouts of TCP: each delays a request by 200 ms or more.";
+    text.family("plimsoll_tcp_timeouts", MetricKind::Counter, help);
+    if let Some(count) = counters.timeouts {
+        text.sample(&[], count);
+    }
 }
 
 type Labels = Vec<(&'static str, String)>;

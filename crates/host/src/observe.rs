@@ -20,7 +20,7 @@ use crate::status::{
     AssignmentStatus, DctcpStatus, LevelStatus, PacerStatus, PhantomQueueStatus, PolicyStatus,
 };
 use crate::step::{Hold, PortProgram, Step};
-use crate::{Error, Facts, Host};
+use crate::{Error, Host, HostFacts};
 
 /// Reads the present state of `applied`.
 ///

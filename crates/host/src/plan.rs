@@ -7,7 +7,7 @@ use plimsoll_mechanisms::qjump::Levels;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::facts::{Device, Facts, HostRoute};
+use crate::facts::{Device, HostFacts, HostRoute};
 use crate::folders::StateFolders;
 use crate::names::{DeviceName, nearest};
 use crate::policy::{Dctcp, DeviceSide, PhantomQueuePolicy, Policy, QjumpPolicy, Segments};
@@ -22,7 +22,7 @@ mod pacer;
 mod shown;
 
 pub(crate) use beneath::Beneath;
-pub use difference::{Difference, Move};
+pub use difference::{Difference, PlanMove};
 #[cfg(feature = "kernel")]
 pub(crate) use levels::TRAFFIC;
 
@@ -45,7 +45,7 @@ pub struct ApplyPlan {
 /// # Errors
 /// Returns [`Error::Unavailable`] with every reason why this host cannot implement the policy, and the errors of
 /// `facts`.
-pub fn plan(policy: &Policy, facts: &dyn Facts, folders: &StateFolders) -> Result<ApplyPlan, Error> {
+pub fn plan(policy: &Policy, facts: &dyn HostFacts, folders: &StateFolders) -> Result<ApplyPlan, Error> {
     let pins = folders.pins.join(policy.name().as_str());
     let mut notes = Vec::new();
     let others = match conflicts::others(policy, folders) {
@@ -92,7 +92,7 @@ fn phantom_queue_pins(queue: &PhantomQueuePolicy) -> String {
 }
 
 struct Planning<'a> {
-    facts: &'a dyn Facts,
+    facts: &'a dyn HostFacts,
     pins: PathBuf,
     /// The plans of other policies that are applied here.
     others: Vec<ApplyPlan>,

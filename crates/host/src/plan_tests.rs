@@ -17,7 +17,7 @@ struct Rack {
     replaceable: bool,
 }
 
-impl Facts for Rack {
+impl HostFacts for Rack {
     fn device(&self, name: &DeviceName) -> Result<Option<Device>, Error> {
         let there = ["eth0", "eth1"].contains(&name.as_str());
         Ok(there.then_some(Device { mtu: 1_500, gso_max_segs: 65_535, clsact: self.clsact }))

@@ -17,7 +17,7 @@ use serde::Serialize;
 /// The progress of one host within a rollout, of which the last state is its result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum HostState {
+pub enum RolloutState {
     /// Its wave has not begun; it is as before.
     Waiting,
     /// The policy is being applied.
@@ -76,7 +76,7 @@ pub struct WaveSizes {
 /// A policy on its way to many hosts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rollout {
-    hosts: Vec<HostState>,
+    hosts: Vec<RolloutState>,
     wave: Range<usize>,
     size: usize,
     growth: usize,
@@ -88,30 +88,32 @@ impl Rollout {
     /// commands.
     pub fn new(hosts: usize, sizes: WaveSizes) -> Rollout {
         let (size, growth) = (sizes.first.max(1), sizes.growth.max(1));
-        Rollout { hosts: vec![HostState::Waiting; hosts], wave: 0..0, size, growth, has_failed: false }
+        Rollout { hosts: vec![RolloutState::Waiting; hosts], wave: 0..0, size, growth, has_failed: false }
     }
 
     /// Returns the commands to run now, each once, with the indices of their hosts.
     pub fn next_commands(&mut self) -> Vec<(usize, HostCommand)> {
-        let is = |state: HostState| self.hosts[self.wave.clone()].contains(&state);
-        if is(HostState::Applying) || is(HostState::Confirming) || is(HostState::RollingBack) {
+        let is = |state: RolloutState| self.hosts[self.wave.clone()].contains(&state);
+        if is(RolloutState::Applying) || is(RolloutState::Confirming) || is(RolloutState::RollingBack) {
             return Vec::new();
         }
         if self.has_failed {
-            let has_begun =
-                |state| !matches!(state, HostState::Waiting | HostState::RolledBack | HostState::InDoubt);
-            return self.command(HostCommand::RollBack, HostState::RollingBack, has_begun);
+            let has_begun = |state| {
+                !matches!(state, RolloutState::Waiting | RolloutState::RolledBack | RolloutState::InDoubt)
+            };
+            return self.command(HostCommand::RollBack, RolloutState::RollingBack, has_begun);
         }
-        if is(HostState::Applied) {
-            return self
-                .command(HostCommand::Confirm, HostState::Confirming, |state| state == HostState::Applied);
+        if is(RolloutState::Applied) {
+            return self.command(HostCommand::Confirm, RolloutState::Confirming, |state| {
+                state == RolloutState::Applied
+            });
         }
         let begin = self.wave.end;
         if begin > 0 {
             self.size = self.size.saturating_mul(self.growth);
         }
         self.wave = begin..begin.saturating_add(self.size).min(self.hosts.len());
-        self.command(HostCommand::Apply, HostState::Applying, |_| true)
+        self.command(HostCommand::Apply, RolloutState::Applying, |_| true)
     }
 
     /// Records the reply of host `host` to `command`. A reply to a command that another one has followed is ignored: an
@@ -119,27 +121,27 @@ impl Rollout {
     pub fn on_reply(&mut self, host: usize, command: HostCommand, reply: HostReply) {
         let Some(state) = self.hosts.get_mut(host) else { return };
         let awaited = match state {
-            HostState::Applying | HostState::Applied => HostCommand::Apply,
-            HostState::Confirming => HostCommand::Confirm,
-            HostState::RollingBack => HostCommand::RollBack,
+            RolloutState::Applying | RolloutState::Applied => HostCommand::Apply,
+            RolloutState::Confirming => HostCommand::Confirm,
+            RolloutState::RollingBack => HostCommand::RollBack,
             _ => return,
         };
         if command != awaited {
             return;
         }
         *state = match (*state, reply) {
-            (HostState::Applying, HostReply::Applied) => HostState::Applied,
-            (HostState::Applying, HostReply::Unchanged) => HostState::Confirmed,
-            (HostState::Applying, _) => HostState::Failed,
+            (RolloutState::Applying, HostReply::Applied) => RolloutState::Applied,
+            (RolloutState::Applying, HostReply::Unchanged) => RolloutState::Confirmed,
+            (RolloutState::Applying, _) => RolloutState::Failed,
             // The host has rolled back, or its connection ended, before it was confirmed.
-            (HostState::Applied, HostReply::Failed) => HostState::Failed,
-            (HostState::Confirming, HostReply::Done) => HostState::Confirmed,
-            (HostState::Confirming, HostReply::Failed) => HostState::Unconfirmed,
-            (HostState::RollingBack, HostReply::Done) => HostState::RolledBack,
-            (HostState::RollingBack, HostReply::Failed) => HostState::InDoubt,
+            (RolloutState::Applied, HostReply::Failed) => RolloutState::Failed,
+            (RolloutState::Confirming, HostReply::Done) => RolloutState::Confirmed,
+            (RolloutState::Confirming, HostReply::Failed) => RolloutState::Unconfirmed,
+            (RolloutState::RollingBack, HostReply::Done) => RolloutState::RolledBack,
+            (RolloutState::RollingBack, HostReply::Failed) => RolloutState::InDoubt,
             _ => return,
         };
-        self.has_failed |= matches!(*state, HostState::Failed | HostState::Unconfirmed);
+        self.has_failed |= matches!(*state, RolloutState::Failed | RolloutState::Unconfirmed);
     }
 
     /// Ends the rollout with the present wave, which is rolled back.
@@ -149,9 +151,9 @@ impl Rollout {
 
     /// Returns whether no command is under way and none follows.
     pub fn is_over(&self) -> bool {
-        let settled = |state: &HostState| match state {
-            HostState::Confirmed => !self.has_failed,
-            HostState::RolledBack | HostState::InDoubt => true,
+        let settled = |state: &RolloutState| match state {
+            RolloutState::Confirmed => !self.has_failed,
+            RolloutState::RolledBack | RolloutState::InDoubt => true,
             _ => false,
         };
         let wave = &self.hosts[self.wave.clone()];
@@ -160,11 +162,11 @@ impl Rollout {
 
     /// Returns whether every host is confirmed.
     pub fn has_succeeded(&self) -> bool {
-        self.hosts.iter().all(|state| *state == HostState::Confirmed)
+        self.hosts.iter().all(|state| *state == RolloutState::Confirmed)
     }
 
     /// Returns the states of all hosts, in order.
-    pub fn hosts(&self) -> &[HostState] {
+    pub fn hosts(&self) -> &[RolloutState] {
         &self.hosts
     }
 
@@ -177,8 +179,8 @@ impl Rollout {
     fn command(
         &mut self,
         command: HostCommand,
-        state: HostState,
-        is_for: impl Fn(HostState) -> bool,
+        state: RolloutState,
+        is_for: impl Fn(RolloutState) -> bool,
     ) -> Vec<(usize, HostCommand)> {
         let mut commands = Vec::new();
         for index in self.wave.clone() {
@@ -237,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_failed_confirmation_takes_its_whole_wave_back_and_no_other() {
-        use HostState::{Confirmed, RolledBack, Waiting};
+        use RolloutState::{Confirmed, RolledBack, Waiting};
         let (rollout, _) = run(6, sizes(2, 1), Some((3, HostCommand::Confirm)));
         assert_eq!(rollout.hosts(), [Confirmed, Confirmed, RolledBack, RolledBack, Waiting, Waiting]);
         let (rollout, _) = run(3, sizes(2, 1), Some((0, HostCommand::Apply)));
@@ -253,7 +255,7 @@ mod tests {
         assert_eq!(rollout.next_commands().len(), 2);
         rollout.on_reply(0, HostCommand::Apply, HostReply::Failed);
         rollout.on_reply(0, HostCommand::RollBack, HostReply::Done);
-        assert_eq!(rollout.hosts()[0], HostState::RolledBack);
+        assert_eq!(rollout.hosts()[0], RolloutState::RolledBack);
     }
 
     proptest! {
@@ -279,7 +281,7 @@ mod tests {
                 open.extend(rollout.next_commands());
                 let wave = rollout.wave();
                 for (host, state) in rollout.hosts().iter().enumerate() {
-                    let is_settled = matches!(state, HostState::Waiting | HostState::Confirmed);
+                    let is_settled = matches!(state, RolloutState::Waiting | RolloutState::Confirmed);
                     prop_assert!(is_settled || wave.contains(&host), "host {} of another wave: {:?}", host, state);
                 }
                 if rollout.is_over() {
@@ -297,7 +299,7 @@ mod tests {
             }
             prop_assert!(open.is_empty());
             if !rollout.has_succeeded() {
-                let settled = |state: &HostState| matches!(state, HostState::RolledBack | HostState::InDoubt);
+                let settled = |state: &RolloutState| matches!(state, RolloutState::RolledBack | RolloutState::InDoubt);
                 prop_assert!(rollout.hosts()[rollout.wave()].iter().all(settled), "{:?}", rollout);
             }
         }

@@ -20,13 +20,15 @@ use plimsoll_stats::search::{self, Objectives};
 
 use crate::journal::{self, JournaledRun, Key};
 use crate::lines::{self, Lines, Searched, Versus};
-use crate::measure::{Run, Sample, slow_when_idle, strain};
+use crate::measure::{Run, SloSample, slow_when_idle, strain};
 use crate::pace::{self, Pace};
-use crate::question::Asked;
+use crate::question::AskedLine;
 use crate::reach::Reach;
-use crate::search::{Ask, Expected, FirstLook, Line, SearchRange, SearchState, Slos, VariantSearch, rounded};
+use crate::search::{
+    Ask, ExpectedLines, FirstLook, Line, SearchRange, SearchState, Slos, VariantSearch, rounded,
+};
 use crate::so_far::{Judged, SoFar};
-pub use trials::{Trial, trials};
+pub use trials::{LineTrial, trials};
 
 /// The number of times that a run with too few messages is made ten times as long, to measure their rate.
 const LENGTHENED: u32 = 5;
@@ -38,7 +40,7 @@ const SHORT: u64 = 16;
 /// The calls that a search makes while it works, from any thread.
 pub trait SearchWatch: Sync {
     /// Receives an event of the search.
-    fn on_news(&self, _news: &News<'_>, _so_far: &SoFar) {}
+    fn on_news(&self, _news: &SearchNews<'_>, _so_far: &SoFar) {}
     /// Called when a run has progressed, or is done and kept.
     fn on_progress(&self, _so_far: &SoFar) {}
     /// Returns false to stop the search.
@@ -57,7 +59,7 @@ pub trait SearchWatch: Sync {
 
 /// The events of a search that a progress display shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum News<'a> {
+pub enum SearchNews<'a> {
     /// The search begins; the directory may have finished runs already.
     Begin,
     /// The directory held something that the search does not use.
@@ -127,7 +129,7 @@ struct SearchedVariant {
 }
 
 struct Driver<'a> {
-    asked: &'a Asked<'a>,
+    asked: &'a AskedLine<'a>,
     room: Room,
     watch: &'a dyn SearchWatch,
     journal: Mutex<Store<JournaledRun>>,
@@ -149,7 +151,7 @@ struct Driver<'a> {
 /// # Errors
 /// If a run fails, or cannot be kept, or the search is cancelled.
 pub fn draw(
-    asked: &Asked<'_>,
+    asked: &AskedLine<'_>,
     dir: Option<&Path>,
     existing: Existing,
     room: Room,
@@ -160,10 +162,10 @@ pub fn draw(
         None => Store::in_memory(),
     };
     let mut driver = Driver::new(asked, journal, room, watch);
-    let Asked { slos, over, question, .. } = asked;
+    let AskedLine { slos, over, question, .. } = asked;
     let dropped = driver.journal().dropped().map(str::to_owned);
-    driver.tell(&News::Begin);
-    dropped.iter().for_each(|warning| driver.tell(&News::Warning(warning)));
+    driver.tell(&SearchNews::Begin);
+    dropped.iter().for_each(|warning| driver.tell(&SearchNews::Warning(warning)));
     let start = driver.start();
     let pace = match question.messages {
         Some(_) => driver.pace(1, LENGTHENED)?,
@@ -181,7 +183,7 @@ pub fn draw(
     };
     let reaches = driver.reaches()?;
     let looked = driver.first_look(&reaches, range, pace);
-    let by_look: Expected = driver.looked.iter().cloned().collect();
+    let by_look: ExpectedLines = driver.looked.iter().cloned().collect();
     let known = if asked.expected.is_empty() { &by_look } else { &asked.expected };
     let range = |variant: &SearchedVariant| expected(range, known.get(&variant.label));
     let ranges: Vec<SearchRange> = driver.variants.iter().map(range).collect();
@@ -231,7 +233,7 @@ fn expected(range: SearchRange, line: Option<&Line>) -> SearchRange {
 /// # Errors
 /// As for [`draw`].
 pub fn affordable(
-    asked: &Asked<'_>,
+    asked: &AskedLine<'_>,
     budget: Duration,
     room: Room,
     watch: &dyn SearchWatch,
@@ -261,12 +263,12 @@ fn variants(points: &[Point], key: &str) -> Vec<SearchedVariant> {
 
 impl<'a> Driver<'a> {
     fn new(
-        asked: &'a Asked<'a>,
+        asked: &'a AskedLine<'a>,
         journal: Store<JournaledRun>,
         room: Room,
         watch: &'a dyn SearchWatch,
     ) -> Driver<'a> {
-        let Asked { scenario, over, question, .. } = asked;
+        let AskedLine { scenario, over, question, .. } = asked;
         let mut variants = variants(scenario.points(), &over.key);
         if !question.variants.is_empty() {
             variants.retain(|variant| question.variants.contains(&variant.name));
@@ -300,13 +302,13 @@ impl<'a> Driver<'a> {
         self.journal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell(&self, news: &News<'_>) {
+    fn tell(&self, news: &SearchNews<'_>) {
         self.watch.on_news(news, &self.so_far());
     }
 
     /// Computes the loads that offer enough goodput, for each variant.
     fn reaches(&mut self) -> Result<Vec<Reach>, SearchStop> {
-        let Asked { over, slos, .. } = self.asked;
+        let AskedLine { over, slos, .. } = self.asked;
         if slos.iter().all(|slo| slo.metric != Metric::Goodput) {
             return Ok(vec![Reach::default(); self.variants.len()]);
         }
@@ -345,7 +347,7 @@ impl<'a> Driver<'a> {
         if pace.is_some() {
             self.looked = self.known(&looks);
         }
-        self.tell(&News::FirstLook);
+        self.tell(&SearchNews::FirstLook);
         looked
     }
 
@@ -410,7 +412,7 @@ impl<'a> Driver<'a> {
         let (variant, load) = (self.variants[variant].label.clone(), self.asked.over.shown(load));
         let judged = Judged { variant, load, verdict: format!("{verdict}{by}"), runs };
         self.so_far().judged.push(judged.clone());
-        self.tell(&News::Judged(&judged));
+        self.tell(&SearchNews::Judged(&judged));
     }
 
     /// Compares variants whose intervals overlap run by run, at one load between their lines, against the first
@@ -474,8 +476,8 @@ impl<'a> Driver<'a> {
             let run = Run::of(&outcome, &self.asked.slos, is_endless(&model));
             let of_messages =
                 run.samples.iter().zip(&self.asked.slos).filter(|(_, slo)| slo.metric != Metric::Number);
-            let fewest = of_messages.min_by_key(|(Sample { messages, .. }, _)| *messages);
-            let Some((Sample { messages, .. }, slo)) = fewest else { return Ok(None) };
+            let fewest = of_messages.min_by_key(|(SloSample { messages, .. }, _)| *messages);
+            let Some((SloSample { messages, .. }, slo)) = fewest else { return Ok(None) };
             if *messages >= part.min(ENOUGH) || (left == 0 && *messages > 0) {
                 return Ok(Some(Pace {
                     load,
@@ -507,12 +509,12 @@ impl<'a> Driver<'a> {
             pace.zip(self.asked.question.messages).filter(|(pace, _)| pace.cost > 0.0)
         {
             let search = pace.search(messages, self.variants.len(), self.room.threads);
-            self.tell(&News::Cost { messages, run: pace.run(messages), search });
+            self.tell(&SearchNews::Cost { messages, run: pace.run(messages), search });
         }
     }
 
     fn models_at(&mut self, load: f64) -> Result<&[Model], SearchStop> {
-        let Asked { scenario, over, .. } = self.asked;
+        let AskedLine { scenario, over, .. } = self.asked;
         let written = over.written(load);
         if !self.models.contains_key(&written) {
             let mut overrides = Overrides { replicates: 1, ..scenario.overrides().clone() };
@@ -550,7 +552,7 @@ impl<'a> Driver<'a> {
         let mut todo: Vec<usize> =
             (0..wanted.len()).filter(|&index| self.journal().get(&keys[index]).is_none()).collect();
         self.so_far().on_round(left.saturating_sub(wanted.len() - todo.len()), lines);
-        self.tell(&News::Round);
+        self.tell(&SearchNews::Round);
         // The longest first, so that no core waits long for the last.
         todo.sort_by(|&a, &b| wanted[b].1.load.total_cmp(&wanted[a].1.load).then(a.cmp(&b)));
         let mut models = Vec::with_capacity(todo.len());

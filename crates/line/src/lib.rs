@@ -1,7 +1,7 @@
 //! The load line: the highest load at which every objective is met.
 //!
 //! ```text
-//! LineQuestion, Scenario ──> Asked (objectives, load) ──> one Search a variant
+//! LineQuestion, Scenario ──> AskedLine (objectives, load) ──> one Search a variant
 //! Search ──Ask (load, replicate)──> drive: models with common seeds, without those in the journal ──> Bench
 //! Outcome ──> Run (a few numbers an objective) ──> journal ──> Search
 //! Search ──Run by Run──> verdict at each load (interval over replicates) ──> bracket, bisection ──> Line
@@ -26,11 +26,11 @@ mod smaller;
 pub mod so_far;
 mod text;
 
-pub use drive::{News, Room, SearchStop, SearchWatch, Trial, affordable, draw, trials};
+pub use drive::{LineTrial, Room, SearchNews, SearchStop, SearchWatch, affordable, draw, trials};
 pub use lines::Lines;
 pub use over::Over;
 pub use plimsoll_experiment::Slo;
-pub use question::{Asked, LineQuestion};
-pub use search::Expected;
+pub use question::{AskedLine, LineQuestion};
+pub use search::ExpectedLines;
 pub use smaller::Smaller;
 pub use so_far::SoFar;

@@ -8,13 +8,13 @@ use plimsoll_results::stats::{Estimate, Interval};
 use plimsoll_scenario::ScenarioWarning;
 use serde::{Deserialize, Serialize};
 
-use crate::measure::{Run, Sample, estimate, slow_when_idle, strain};
+use crate::measure::{Run, SloSample, estimate, slow_when_idle, strain};
 use crate::over::Over;
-use crate::question::Asked;
+use crate::question::AskedLine;
 use crate::reach::Reach;
 use plimsoll_stats::search::Judged;
 
-use crate::search::{Expected, Found, Line, SearchState, VariantSearch};
+use crate::search::{ExpectedLines, Found, Line, SearchState, VariantSearch};
 
 /// The load lines of all variants, with the question that they answer: the content of `lines.json`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ pub struct Lines {
     /// The greatest number of runs of one load.
     pub replicates_max: u32,
     /// The lines of the variants, in the order of the scenario.
-    pub variants: Vec<Variant>,
+    pub variants: Vec<LineVariant>,
     /// The warnings about the scenario, as `plimsoll run` prints them.
     #[serde(default)]
     pub warnings: Vec<String>,
@@ -40,7 +40,7 @@ pub struct Lines {
 
 /// The load line of one variant, with the runs that decided it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Variant {
+pub struct LineVariant {
     /// The variant, with its point of a sweep if there is one.
     pub name: String,
     /// The line that the search found, or the reason why there is none.
@@ -125,14 +125,14 @@ pub struct AtLoad {
 
 impl Lines {
     /// Returns the lines by variant, as what a search of a larger network expects.
-    pub fn expected(&self) -> Expected {
+    pub fn expected(&self) -> ExpectedLines {
         self.variants.iter().map(|variant| (variant.name.clone(), variant.line.clone())).collect()
     }
 
     /// The variants whose objectives the load of today violates: significantly, or by the best estimate where it is too
     /// near to the line, or because no load is known to meet them.
-    pub fn overloaded(&self) -> Vec<&Variant> {
-        let over = |variant: &&Variant| match variant.today {
+    pub fn overloaded(&self) -> Vec<&LineVariant> {
+        let over = |variant: &&LineVariant| match variant.today {
             SearchState::Keeps => false,
             SearchState::Sinks => true,
             SearchState::Open | SearchState::Running => {
@@ -157,7 +157,7 @@ impl Lines {
         self.variants.iter().enumerate().map(|(number, variant)| self.sentence(number, variant)).collect()
     }
 
-    fn sentence(&self, number: usize, variant: &Variant) -> String {
+    fn sentence(&self, number: usize, variant: &LineVariant) -> String {
         let shown = |load: f64| self.over.shown(load);
         let what = self.objectives();
         let line = &variant.line;
@@ -231,7 +231,7 @@ impl Lines {
     }
 
     /// Writes the result where no load is known to meet the objectives, and the lowest is not known to violate one.
-    fn undecided(&self, variant: &Variant, what: &str) -> String {
+    fn undecided(&self, variant: &LineVariant, what: &str) -> String {
         let shown = |load: f64| self.over.shown(load);
         let lowest = variant.loads.first().map_or(self.over.low, |at| at.load);
         let above = match variant.line.high() {
@@ -311,8 +311,8 @@ pub(crate) struct Searched<'a> {
     pub(crate) unfinished: Option<Option<String>>,
 }
 
-pub(crate) fn assemble<'a>(asked: &Asked<'_>, found: impl Iterator<Item = Searched<'a>>) -> Lines {
-    let Asked { scenario, slos, over, question, .. } = asked;
+pub(crate) fn assemble<'a>(asked: &AskedLine<'_>, found: impl Iterator<Item = Searched<'a>>) -> Lines {
+    let AskedLine { scenario, slos, over, question, .. } = asked;
     let at = crate::search::rounded(asked.at.unwrap_or(over.today));
     let variants = found.map(|Searched { name, search, reach, versus, unfinished }| {
         let mut line = search.line();
@@ -322,7 +322,7 @@ pub(crate) fn assemble<'a>(asked: &Asked<'_>, found: impl Iterator<Item = Search
         }
         let binding = line.binding().or((!slos.is_empty()).then_some(0));
         let sunk = line.high().and_then(|high| search.loads().find(|(load, ..)| *load == high));
-        Variant {
+        LineVariant {
             name: name.to_owned(),
             headroom: line.load().map(|load| load / at),
             today: today(search, at, &line, reach),
@@ -352,7 +352,7 @@ impl Lines {
     /// Returns the warnings of the runs at loads that are met, each once: an overload cannot be their cause there.
     pub fn said(&self) -> Vec<String> {
         let mut said = Vec::new();
-        for Variant { name, loads, .. } in &self.variants {
+        for LineVariant { name, loads, .. } in &self.variants {
             for text in loads.iter().filter(|at| at.state == SearchState::Keeps).flat_map(|at| &at.warnings) {
                 let line = format!("{name}: {text}");
                 if !said.contains(&line) {
@@ -422,7 +422,8 @@ fn undrained(runs: &[&Run]) -> Option<String> {
 }
 
 fn at_load(slos: &[Slo], load: f64, state: SearchState, runs: &[&Run]) -> AtLoad {
-    let samples = |slo: usize| runs.iter().filter_map(|run| run.samples.get(slo)).collect::<Vec<&Sample>>();
+    let samples =
+        |slo: usize| runs.iter().filter_map(|run| run.samples.get(slo)).collect::<Vec<&SloSample>>();
     AtLoad {
         load,
         state,

@@ -23,7 +23,7 @@ pub struct Run {
     /// after the last was sent: the network does not carry this load.
     pub undrained: Option<String>,
     /// The measurements of each objective, in their order.
-    pub samples: Vec<Sample>,
+    pub samples: Vec<SloSample>,
     /// The names of the components of a completion time.
     pub parts: Vec<String>,
     /// Facts that the reader must know before trusting the run.
@@ -33,7 +33,7 @@ pub struct Run {
 
 /// The measurements of one run for one objective.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct Sample {
+pub struct SloSample {
     /// The number of messages (or responses of queries) that count.
     pub messages: u64,
     /// The number of them that were over the limit, or missed their deadline.
@@ -89,38 +89,42 @@ impl Run {
             }
             parts = observed.part_names();
         }
-        let samples = slos.iter().map(|slo| Sample::of(outcome, slo)).collect();
+        let samples = slos.iter().map(|slo| SloSample::of(outcome, slo)).collect();
         let digest = plimsoll_results::Digest::of(outcome).to_string();
         Run { digest, undrained, samples, parts, warnings: outcome.warnings.clone() }
     }
 }
 
-impl Sample {
-    fn of(outcome: &Outcome, slo: &Slo) -> Sample {
+impl SloSample {
+    fn of(outcome: &Outcome, slo: &Slo) -> SloSample {
         if slo.metric == Metric::Number {
             let Some(estimate) = slo.measure.estimate(outcome, outcome.warmup) else {
-                return Sample::default();
+                return SloSample::default();
             };
-            return Sample { messages: estimate.samples, value: Some(estimate.value), ..Sample::default() };
+            return SloSample {
+                messages: estimate.samples,
+                value: Some(estimate.value),
+                ..SloSample::default()
+            };
         }
-        let Some(observed) = OneRun::new(&slo.workload, outcome) else { return Sample::default() };
+        let Some(observed) = OneRun::new(&slo.workload, outcome) else { return SloSample::default() };
         let done = observed.completion_us();
         if slo.metric == Metric::Deadline {
             let late = observed.late().unwrap_or_default();
             let parts_us = observed.slowest_us(1.0 - slo.limit).unwrap_or_default();
             let idle_strain = idle_strain(slo, &observed);
-            return Sample {
+            return SloSample {
                 messages: late.of,
                 over: late.missed,
                 idle_strain,
                 parts_us,
-                ..Sample::default()
+                ..SloSample::default()
             };
         }
         if slo.metric == Metric::Goodput {
             let (value, messages) = (observed.goodput_mbps(), done.len() as u64);
             let parts_us = observed.slowest_us(1.0).unwrap_or_default();
-            return Sample { messages, value, parts_us, ..Sample::default() };
+            return SloSample { messages, value, parts_us, ..SloSample::default() };
         }
         let is_over = |us: f64| slo.is_over(us);
         // Whether a younger message would have been in time cannot be known.
@@ -135,7 +139,7 @@ impl Sample {
         if open > 0 {
             bins.insert(OPEN, open);
         }
-        Sample {
+        SloSample {
             messages: done.len() as u64 + open,
             over: done.iter().filter(|&&us| is_over(us)).count() as u64 + open,
             value: if slo.metric == Metric::Mean { stats::mean(&done) } else { None },
@@ -160,7 +164,7 @@ impl Sample {
     }
 }
 
-/// Returns the value of [`Sample::strain`] if every message took its time on idle links.
+/// Returns the value of [`SloSample::strain`] if every message took its time on idle links.
 fn idle_strain(slo: &Slo, observed: &OneRun<'_>) -> Option<f64> {
     let idle = observed.idle_us()?;
     let is_over = |us: &f64| match slo.metric {
@@ -169,7 +173,7 @@ fn idle_strain(slo: &Slo, observed: &OneRun<'_>) -> Option<f64> {
     };
     let over = idle.iter().filter(|us| is_over(us)).count() as u64;
     let messages = idle.len() as u64;
-    Sample { messages, over, value: stats::mean(&idle), ..Sample::default() }.strain(slo)
+    SloSample { messages, over, value: stats::mean(&idle), ..SloSample::default() }.strain(slo)
 }
 
 /// Returns the first objective that no load can meet, judged as a load is, by the runs of all loads with all messages
@@ -197,7 +201,7 @@ pub(crate) fn slow_when_idle<O: Objectives<Run = Run>>(search: &Search<O>, slos:
 
 /// Judges an objective by runs that differ in their seed. `level` is the probability that a verdict
 /// other than [`Verdict::Open`] is not chance.
-pub fn judge(slo: &Slo, samples: &[&Sample], level: f64) -> Verdict {
+pub fn judge(slo: &Slo, samples: &[&SloSample], level: f64) -> Verdict {
     let (messages, over) = totals(samples);
     if slo.metric == Metric::Max {
         return match (over, messages) {
@@ -218,34 +222,34 @@ pub fn judge(slo: &Slo, samples: &[&Sample], level: f64) -> Verdict {
 
 /// Returns whether runs that meet an objective do so for certain ([`verdict::confirms`]). Only shares have rare runs
 /// that are far over a limit.
-pub fn confirms(slo: &Slo, samples: &[&Sample], level: f64) -> bool {
+pub fn confirms(slo: &Slo, samples: &[&SloSample], level: f64) -> bool {
     slo.budget().is_none() || slo.metric == Metric::Max || verdict::confirms(&strains(slo, samples), level)
 }
 
 /// Returns whether `most` runs may still decide an objective that these leave open ([`verdict::may_decide`]).
-pub fn may_decide(slo: &Slo, samples: &[&Sample], most: u32, level: f64) -> bool {
+pub fn may_decide(slo: &Slo, samples: &[&SloSample], most: u32, level: f64) -> bool {
     // The longest of all messages is known ever better with each run.
     slo.metric == Metric::Max || verdict::may_decide(&strains(slo, samples), most, level)
 }
 
-fn strains(slo: &Slo, samples: &[&Sample]) -> Vec<f64> {
+fn strains(slo: &Slo, samples: &[&SloSample]) -> Vec<f64> {
     samples.iter().filter_map(|sample| sample.strain(slo)).collect()
 }
 
-fn totals(samples: &[&Sample]) -> (u64, u64) {
+fn totals(samples: &[&SloSample]) -> (u64, u64) {
     samples.iter().fold((0, 0), |(of, over), sample| (of + sample.messages, over + sample.over))
 }
 
 /// Computes how close an objective is to its limit: the mean over runs of 'measured over allowed' (shares of
 /// messages over the limit for a percentile). 1 is the limit, more violates it. `None` where nothing
 /// completed.
-pub fn strain(slo: &Slo, samples: &[&Sample]) -> Option<f64> {
+pub fn strain(slo: &Slo, samples: &[&SloSample]) -> Option<f64> {
     stats::mean(&strains(slo, samples))
 }
 
 /// Estimates the number that the objective names, with its 95 % interval over runs, in its own unit (us, Mb/s, or
 /// a share). `None` where there is none, such as a percentile that lies among open messages.
-pub fn estimate(slo: &Slo, samples: &[&Sample]) -> Option<Estimate> {
+pub fn estimate(slo: &Slo, samples: &[&SloSample]) -> Option<Estimate> {
     let (messages, over) = totals(samples);
     match slo.metric {
         Metric::Mean | Metric::Goodput | Metric::Number => {
@@ -258,7 +262,7 @@ pub fn estimate(slo: &Slo, samples: &[&Sample]) -> Option<Estimate> {
             })
         }
         Metric::Deadline => {
-            let met = |sample: &&Sample| 1.0 - sample.over as f64 / sample.messages.max(1) as f64;
+            let met = |sample: &&SloSample| 1.0 - sample.over as f64 / sample.messages.max(1) as f64;
             let values: Vec<f64> = samples.iter().map(met).collect();
             let interval = stats::mean_interval(&values, stats::LEVEL);
             let value = 1.0 - over as f64 / messages.max(1) as f64;
@@ -277,7 +281,7 @@ fn positive(interval: Interval) -> Interval {
 }
 
 /// Estimates the pooled percentile; its interval is that of 'is it below?' over runs, turned back into ranks.
-fn percentile(samples: &[&Sample], share: f64, messages: u64) -> Option<Estimate> {
+fn percentile(samples: &[&SloSample], share: f64, messages: u64) -> Option<Estimate> {
     let mut pooled = std::collections::BTreeMap::<i32, u64>::new();
     for (bin, count) in samples.iter().flat_map(|sample| &sample.bins) {
         *pooled.entry(*bin).or_default() += count;
@@ -319,11 +323,11 @@ mod tests {
         Slo::parse(text).unwrap()
     }
 
-    fn shares(over: &[u64], of: u64) -> Vec<Sample> {
-        over.iter().map(|&over| Sample { messages: of, over, ..Sample::default() }).collect()
+    fn shares(over: &[u64], of: u64) -> Vec<SloSample> {
+        over.iter().map(|&over| SloSample { messages: of, over, ..SloSample::default() }).collect()
     }
 
-    fn judged(slo: &Slo, samples: &[Sample]) -> Verdict {
+    fn judged(slo: &Slo, samples: &[SloSample]) -> Verdict {
         judge(slo, &samples.iter().collect::<Vec<_>>(), 0.99)
     }
 
@@ -346,14 +350,17 @@ mod tests {
     #[test]
     fn a_mean_is_judged_by_the_spread_between_runs() {
         let mean = slo("mean(w) < 1ms");
-        let samples = |values: &[f64]| -> Vec<Sample> {
-            values.iter().map(|&us| Sample { messages: 9, value: Some(us), ..Sample::default() }).collect()
+        let samples = |values: &[f64]| -> Vec<SloSample> {
+            values
+                .iter()
+                .map(|&us| SloSample { messages: 9, value: Some(us), ..SloSample::default() })
+                .collect()
         };
         assert_eq!(judged(&mean, &samples(&[900.0, 905.0, 895.0, 900.0])), Verdict::Keeps);
         assert_eq!(judged(&mean, &samples(&[1100.0, 1105.0, 1095.0, 1100.0])), Verdict::Breaks);
         assert_eq!(judged(&mean, &samples(&[700.0, 1200.0, 900.0, 1000.0])), Verdict::Open);
         let mut with_silent = samples(&[900.0, 905.0, 895.0]);
-        with_silent.push(Sample::default());
+        with_silent.push(SloSample::default());
         assert_eq!(judged(&mean, &with_silent), Verdict::Open, "three runs speak");
         with_silent.extend(samples(&[902.0]));
         assert_eq!(judged(&mean, &with_silent), Verdict::Keeps);
@@ -373,15 +380,17 @@ mod tests {
     #[test]
     fn a_pooled_percentile_is_right_to_a_quarter_of_a_per_cent() {
         let bins: Vec<(i32, u64)> = (1..=10_000).map(|i| (bin(f64::from(i)), 1)).collect();
-        let samples: Vec<Sample> =
-            (0..4).map(|_| Sample { messages: 10_000, bins: bins.clone(), ..Sample::default() }).collect();
+        let samples: Vec<SloSample> = (0..4)
+            .map(|_| SloSample { messages: 10_000, bins: bins.clone(), ..SloSample::default() })
+            .collect();
         let p99 = estimate(&slo("p99(w) < 1ms"), &samples.iter().collect::<Vec<_>>()).unwrap();
         assert!((p99.value / 9_900.0 - 1.0).abs() < 0.0026, "{p99:?}");
     }
 
     #[test]
     fn a_percentile_among_open_messages_is_none() {
-        let open = Sample { messages: 100, over: 2, bins: vec![(0, 98), (OPEN, 2)], ..Sample::default() };
+        let open =
+            SloSample { messages: 100, over: 2, bins: vec![(0, 98), (OPEN, 2)], ..SloSample::default() };
         assert_eq!(estimate(&slo("p99(w) < 1ms"), &[&open, &open]), None);
     }
 }

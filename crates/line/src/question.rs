@@ -10,7 +10,7 @@ use plimsoll_scenario::Scenario;
 use crate::lines::Lines;
 use crate::over::{Over, OverError};
 use crate::page::PageTexts;
-use crate::search::Expected;
+use crate::search::ExpectedLines;
 
 /// A question for a load line, as a user writes it.
 #[derive(Clone, PartialEq, Debug)]
@@ -53,7 +53,7 @@ const REPLICATES_MAX: u32 = 32;
 
 /// A question that a scenario can answer.
 #[derive(Clone, Debug)]
-pub struct Asked<'a> {
+pub struct AskedLine<'a> {
     /// The scenario whose variants are searched.
     pub scenario: &'a Scenario,
     /// The objectives, each of which every variant has.
@@ -63,7 +63,7 @@ pub struct Asked<'a> {
     /// The load to judge beside the line, in the unit of `over`; today's if `None`.
     pub at: Option<f64>,
     /// The lines that a search of a smaller network found, by variant, with which this one begins.
-    pub expected: Expected,
+    pub expected: ExpectedLines,
     /// The question as it was asked, before defaults were filled in.
     pub question: LineQuestion,
 }
@@ -88,7 +88,7 @@ impl LineQuestion {
     /// # Errors
     /// Returns an error for an unknown variant, for an objective that cannot be read or observed or if there is none,
     /// for a load that the scenario does not have, and for a range without room.
-    pub fn ask(self, scenario: &Scenario) -> Result<Asked<'_>, LineQuestionError> {
+    pub fn ask(self, scenario: &Scenario) -> Result<AskedLine<'_>, LineQuestionError> {
         check_variants(scenario.points(), &self.variants)?;
         let slos = question::objectives(scenario, &self.slo)?;
         if slos.is_empty() {
@@ -111,16 +111,23 @@ impl LineQuestion {
             over = over.within(low, high)?;
         }
         let at = self.at.as_deref().map(|text| over.parse(text).map_err(|reason| part("--at", reason)));
-        Ok(Asked { scenario, slos, at: at.transpose()?, over, expected: Expected::new(), question: self })
+        Ok(AskedLine {
+            scenario,
+            slos,
+            at: at.transpose()?,
+            over,
+            expected: ExpectedLines::new(),
+            question: self,
+        })
     }
 }
 
-impl Asked<'_> {
+impl AskedLine<'_> {
     /// Returns the plan that the run directory records of the search. Its scenario begins with the question, so that
     /// another question is another run; precision and speed are not part of it. `command` is the one that repeats the
     /// search, without the question.
     pub fn plan(&self, mut command: String, commit: Option<&str>) -> RunPlan {
-        let Asked { scenario, slos, over, question, .. } = self;
+        let AskedLine { scenario, slos, over, question, .. } = self;
         for slo in slos {
             command.push_str(&format!(" --slo {}", quoted(&slo.text)));
         }

@@ -8,10 +8,10 @@ use plimsoll_stats::verdict::Verdict;
 
 pub use plimsoll_stats::search::{Ask, Found, Line, SearchRange, SearchState, rounded};
 
-use crate::measure::{Run, Sample, confirms, judge, may_decide, strain};
+use crate::measure::{Run, SloSample, confirms, judge, may_decide, strain};
 
 /// The lines of a smaller network, by variant, with which a search of the whole network begins.
-pub type Expected = BTreeMap<String, Line>;
+pub type ExpectedLines = BTreeMap<String, Line>;
 
 /// The search of one variant's load line, which reads the objectives' measurements.
 pub type VariantSearch<'a> = search::Search<Slos<'a>>;
@@ -101,6 +101,6 @@ const FIRST_PRECISION: f64 = 0.5;
 /// A measured number below this share of its limit is far from it.
 const FAR_BELOW: f64 = 0.1;
 
-fn samples<'a>(runs: &[&'a Run], objective: usize) -> Vec<&'a Sample> {
+fn samples<'a>(runs: &[&'a Run], objective: usize) -> Vec<&'a SloSample> {
     runs.iter().filter_map(|run| run.samples.get(objective)).collect()
 }

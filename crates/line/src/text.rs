@@ -6,7 +6,7 @@ use plimsoll_report::{Format, TableStyle, figures};
 use plimsoll_text::{printable, printable_json};
 use serde::Serialize;
 
-use crate::lines::{AtLoad, Lines, Variant};
+use crate::lines::{AtLoad, LineVariant, Lines};
 use crate::search::{Found, SearchState};
 
 #[derive(Serialize)]
@@ -98,11 +98,11 @@ impl Lines {
 
     /// Whether the interval of a variant's line lies above the intervals of all others.
     fn is_best(&self, number: usize) -> bool {
-        let least = |variant: &Variant| match variant.line.found() {
+        let least = |variant: &LineVariant| match variant.line.found() {
             Found::Always => Some(f64::INFINITY),
             Found::Never | Found::Undecided | Found::Line => variant.line.low(),
         };
-        let most = |variant: &Variant| match variant.line.found() {
+        let most = |variant: &LineVariant| match variant.line.found() {
             Found::Never => Some(0.0),
             Found::Always | Found::Undecided | Found::Line => variant.line.high(),
         };
@@ -223,7 +223,7 @@ pub(crate) fn state_word(state: SearchState) -> &'static str {
     }
 }
 
-fn part_word(variant: &Variant) -> String {
+fn part_word(variant: &LineVariant) -> String {
     match (&variant.undrained, &variant.part) {
         (Some(workload), _) => format!("{workload} piles up"),
         (None, Some(part)) => {

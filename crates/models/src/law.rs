@@ -53,8 +53,8 @@ pub enum LawError {
     },
     /// A line that is not a latency or a point of a cumulative distribution.
     #[error(
-        "line {line}: `{text}`; allowed: a latency in us on each line, or `latency,share` with both rising and 1 at \
-         last"
+        "line {line}: `{text}`; allowed: a latency, 0 or more, on each line, or `latency,share` with both rising and 1 \
+         at last"
     )]
     Line {
         /// The number of the line, counted from 1.
@@ -156,7 +156,8 @@ impl Empirical {
             }
         }
         let columns = rows.first().ok_or(LawError::Empty)?.2.len();
-        let is_number = |row: &[f64]| row.len() == columns && row.iter().all(|cell| cell.is_finite());
+        let is_number =
+            |row: &[f64]| row.len() == columns && row.iter().all(|cell| cell.is_finite() && *cell >= 0.0);
         if let Some((line, text, _)) =
             rows.iter().find(|(_, _, row)| !(1..=2).contains(&columns) || !is_number(row))
         {
@@ -221,6 +222,11 @@ impl Empirical {
         let at = self.points.partition_point(|point| point.1 < share).min(self.points.len() - 1);
         let low = if self.steps { at } else { at.saturating_sub(1) };
         (self.points[low].0, self.points[at].0)
+    }
+
+    /// Returns the longest latency in us.
+    pub fn longest(&self) -> f64 {
+        self.points.last().map_or(0.0, |point| point.0)
     }
 
     /// Returns the number of samples, if it is made of samples with a point each.
@@ -369,7 +375,8 @@ mod tests {
     #[test]
     fn what_is_no_distribution_is_named() {
         let error = |text| Empirical::parse(text).expect_err("it is none").to_string();
-        assert!(error("us\n1\nfast\n").starts_with("line 3: `fast`; allowed: a latency in us"));
+        assert!(error("us\n1\nfast\n").starts_with("line 3: `fast`; allowed: a latency, 0 or more,"));
+        assert!(error("us\n1\n-3\n").starts_with("line 3: `-3`; allowed: a latency, 0 or more,"));
         assert!(error("1,0.5\n0.5,1\n").starts_with("line 2"));
         assert!(error("1,0.5\n2,0.9\n").starts_with("line 2"));
         assert!(error("1,2,3\n").starts_with("line 1"));

@@ -119,6 +119,25 @@ pub enum MeasuredError {
         /// The names of the existing columns.
         allowed: String,
     },
+    /// Several columns of the file have that name.
+    #[error("{count} columns `{name}`; allowed: one column of that name")]
+    Columns {
+        /// The name of the requested column.
+        name: String,
+        /// The number of columns that have the name.
+        count: usize,
+    },
+    /// A latency is longer than the run in which it was measured.
+    #[error(
+        "{place} is longer than the run, which takes {run_us} us; allowed: a shorter latency (`--unit` states the unit \
+         of the file), or a longer run"
+    )]
+    Longer {
+        /// The line and its text, or the longest latency of a histogram.
+        place: String,
+        /// The length of the run in us.
+        run_us: f64,
+    },
     /// A cell of the column is not a latency.
     #[error("line {line}: `{cell}` in column `{name}`; allowed: a latency, 0 or more, or nothing")]
     Cell {
@@ -143,7 +162,7 @@ impl From<HdrError> for MeasuredError {
 }
 
 /// The user's information about a file beyond its contents.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Hints<'a> {
     /// The unit of the numbers; the format's if `None`.
     pub unit: Option<Unit>,
@@ -152,6 +171,8 @@ pub struct Hints<'a> {
     /// The part of the file: the tag of the intervals of a log, empty for intervals without one; the verb of a load
     /// generator's JSON; the name of a Prometheus histogram.
     pub tag: Option<&'a str>,
+    /// The length in us of the run beside which the latencies are placed: no latency may be longer.
+    pub run_us: Option<f64>,
 }
 
 /// Reads the latencies of a file in any of the formats.
@@ -159,7 +180,19 @@ pub struct Hints<'a> {
 /// # Errors
 /// Names the error, its line, and the allowed values.
 pub fn read(bytes: &[u8], hints: Hints<'_>) -> Result<MeasuredLatencies, MeasuredError> {
-    let Hints { unit, column, tag } = hints;
+    let found = read_any(bytes, hints)?;
+    let longest = found.distribution.longest();
+    match hints.run_us {
+        Some(run_us) if longest > run_us => {
+            Err(MeasuredError::Longer { place: format!("the longest latency, {longest} us,"), run_us })
+        }
+        _ => Ok(found),
+    }
+}
+
+/// Reads the latencies of a file; only a file with a latency a line is checked against the length of the run.
+fn read_any(bytes: &[u8], hints: Hints<'_>) -> Result<MeasuredLatencies, MeasuredError> {
+    let Hints { unit, column, tag, run_us } = hints;
     if hdr::is_histogram(bytes) {
         return of_histogram(&hdr::histogram(bytes)?, unit, Vec::new());
     }
@@ -180,7 +213,7 @@ pub fn read(bytes: &[u8], hints: Hints<'_>) -> Result<MeasuredLatencies, Measure
         return Err(MeasuredError::NoTags);
     }
     if let Some(name) = column {
-        return of_column(text, unit, name, suspect);
+        return of_column(text, hints, name, suspect);
     }
     if hdr::is_base64(first) {
         return of_histogram(&hdr::of_base64(first)?, unit, suspect);
@@ -198,13 +231,18 @@ pub fn read(bytes: &[u8], hints: Hints<'_>) -> Result<MeasuredLatencies, Measure
         several => return Err(MeasuredError::Tables(several)),
     }
     let listed = Empirical::parse(text)?;
-    let samples = listed.samples();
-    Ok(MeasuredLatencies {
-        distribution: listed.scaled(unit.unwrap_or(Unit::Microseconds).us()),
-        samples,
-        bounded: 1.0,
-        suspect,
-    })
+    let (samples, us) = (listed.samples(), unit.unwrap_or(Unit::Microseconds).us());
+    let is_longer =
+        |cell: &str| cell.parse().is_ok_and(|latency: f64| run_us.is_some_and(|run| latency * us > run));
+    let longer =
+        csv::rows(text, Some(b'#')).find(|row| row.cells().first().is_some_and(|cell| is_longer(cell)));
+    if let Some((row, run_us)) = longer.zip(run_us) {
+        return Err(MeasuredError::Longer {
+            place: format!("line {}: `{}`", row.line, row.text.trim()),
+            run_us,
+        });
+    }
+    Ok(MeasuredLatencies { distribution: listed.scaled(us), samples, bounded: 1.0, suspect })
 }
 
 /// Returns the part of a file that was asked for, or the only one; `noun` names such parts.
@@ -263,14 +301,18 @@ fn of_percentiles(
 /// Reads the column of a CSV file with that name; empty cells are skipped.
 fn of_column(
     text: &str,
-    unit: Option<Unit>,
+    hints: Hints<'_>,
     name: &str,
     suspect: Vec<String>,
 ) -> Result<MeasuredLatencies, MeasuredError> {
-    let us = unit.unwrap_or(Unit::Microseconds).us();
+    let us = hints.unit.unwrap_or(Unit::Microseconds).us();
     let mut rows = csv::rows(text, Some(b'#'));
     let head = rows.next().ok_or(LawError::Empty)?;
     let names = head.cells();
+    let count = names.iter().filter(|cell| **cell == name).count();
+    if count > 1 {
+        return Err(MeasuredError::Columns { name: name.to_owned(), count });
+    }
     let place = names
         .iter()
         .position(|cell| *cell == name)
@@ -283,7 +325,12 @@ fn of_column(
             let latency = cell.parse::<f64>().ok().filter(|latency| latency.is_finite() && *latency >= 0.0);
             let wrong =
                 || MeasuredError::Cell { line: row.line, name: name.to_owned(), cell: cell.to_owned() };
-            latencies.push(latency.ok_or_else(wrong)? * us);
+            let latency = latency.ok_or_else(wrong)? * us;
+            if let Some(run_us) = hints.run_us.filter(|run| latency > *run) {
+                let place = format!("line {}: `{cell}` in column `{name}`", row.line);
+                return Err(MeasuredError::Longer { place, run_us });
+            }
+            latencies.push(latency);
         }
     }
     if latencies.is_empty() {

@@ -212,7 +212,8 @@ pub fn percentiles(text: &str, above: usize) -> Result<Vec<(f64, u64)>, HdrError
             continue;
         }
         let cells: Vec<&str> = line.split_whitespace().collect();
-        let value = cells.first().and_then(|cell| cell.parse::<f64>().ok()).filter(|value| value.is_finite());
+        let value = cells.first().and_then(|cell| cell.parse::<f64>().ok());
+        let value = value.filter(|value| value.is_finite() && *value >= 0.0);
         let count = cells.get(2).and_then(|cell| cell.parse::<u64>().ok());
         let row = value.zip(count).filter(|(value, count)| {
             *count > 0 && rows.last().is_none_or(|last| last.0 <= *value && last.1 <= *count)

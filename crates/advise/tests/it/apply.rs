@@ -1,7 +1,7 @@
 //! The files that turn a candidate on are those that the programs read.
 
-use plimsoll_advise::Applied;
-use plimsoll_host::Policy;
+use plimsoll_advise::CandidateFiles;
+use plimsoll_host::{ExampleHost, Policy};
 
 use super::*;
 
@@ -12,10 +12,13 @@ fn the_files_of_every_candidate_are_read_by_what_they_are_for() {
     let (prepared, advice) = ask(&scenario, &question("p99(small) < 1ms", 200), &watch);
     let mut policies = 0;
     for one in &advice.ranking {
-        let Some(applied) = Applied::one(&prepared, &advice, one) else { continue };
+        let Some(applied) = CandidateFiles::one(&prepared, &advice, one) else { continue };
         if let Some(policy) = &applied.policy {
             let parsed = Policy::parse(policy, "advised");
             assert!(parsed.is_ok(), "{}: {}\n{policy}", one.name, parsed.unwrap_err());
+            // As `plimsoll host POLICY` has it, without root.
+            let planned = ExampleHost::plan(&parsed.unwrap());
+            assert!(planned.as_ref().is_ok_and(|plan| !plan.steps.is_empty()), "{}: {planned:?}", one.name);
             policies += 1;
         }
         let made = Scenario::parse("best.toml", &applied.scenario, Path::new("."));

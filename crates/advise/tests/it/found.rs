@@ -112,7 +112,7 @@ fn nothing_where_the_load_is_far_below_the_line() {
     assert!(!advice.is_needed && advice.is_met && advice.ranking.is_empty(), "{}", shown(&advice));
     assert!((advice.tried_at / advice.over.today - 2.0).abs() < 1e-9);
     assert!(advice.sentences()[0].starts_with("nothing is needed: TCP meets p99(small) < 50ms at 0.04"));
-    assert_eq!(plimsoll_advise::Applied::of(&prepared, &advice), None);
+    assert_eq!(plimsoll_advise::CandidateFiles::of(&prepared, &advice), None);
 }
 
 #[test]
@@ -152,4 +152,80 @@ fn a_budget_ends_the_search_with_what_is_known_and_a_larger_one_resumes_it() {
     // A third search finds all its runs.
     let (again, _, same) = within(None);
     assert_eq!((again, same), (whole, all));
+}
+
+#[test]
+fn an_objective_below_the_idle_latency_ends_the_search_at_once() {
+    let scenario = shipped("quickstart", SMALL);
+    // A frame alone takes longer on its links.
+    let (prepared, advice) = ask(&scenario, &question("p99(small) < 2us", 100), &Calls::default());
+    let said = advice.sentences();
+    assert!(!advice.is_met && advice.ranking.is_empty() && said.len() == 1, "{said:?}");
+    assert!(
+        said[0].starts_with("no load and no mechanism at a queue can meet p99(small) < 2us: at "),
+        "{said:?}"
+    );
+    assert!(
+        said[0].contains("p99(small) is ")
+            && said[0].ends_with("mostly propagation; no candidate was ranked"),
+        "{said:?}"
+    );
+    assert_eq!(plimsoll_advise::CandidateFiles::of(&prepared, &advice), None);
+}
+
+/// Returns five switches in a ring, with two flows on each link between them and requests beside these. With a quarter
+/// of the buffer, pauses stop all switches.
+fn ring() -> String {
+    let link = |from: &str, to: &str| {
+        format!("[[link]]\nfrom = '{from}'\nto = '{to}'\nrate = '10Gbps'\ndelay = '1us'\n")
+    };
+    let hosts = ["a", "b", "c", "d", "e"];
+    let (mut links, mut flows) = (String::new(), String::new());
+    for (at, host) in hosts.iter().enumerate() {
+        links += &link(host, &format!("s{at}"));
+        links += &link(&format!("s{at}"), &format!("s{}", (at + 1) % 5));
+        let to = hosts[(at + 2) % 5];
+        flows += &format!("[workload.{host}]\nkind = 'flows'\nfrom = ['{host}']\nto = '{to}'\n");
+    }
+    format!(
+        "version = 1\ntitle = 'a ring'\n[run]\nduration = '20ms'\nwarmup = '1ms'\n[topology]\nkind = 'file'\n\
+         path = 'ring.toml'\n[transport]\ninitial_window = 200\nmax_window = 200\nhandshake = false\n\
+         min_rto = '200ms'\nack_every = 1\n[port.switch]\nbuffer = '400KB'\npfc = {{}}\n{flows}\
+         [workload.get]\nkind = 'rpc'\nclient = 'a'\nservers = ['c']\nrequest = '100B'\nresponse = '1KB'\n\
+         load = '100Mbps'\n[files.'ring.toml']\ntext = \"\"\"\nhosts = ['a', 'b', 'c', 'd', 'e']\n\
+         switches = ['s0', 's1', 's2', 's3', 's4']\n{links}\"\"\"\n"
+    )
+}
+
+#[test]
+fn a_candidate_that_cannot_be_run_is_a_row() {
+    let scenario = load(&ring(), &[]);
+    let mut question = question("p99(get) < 300us", 50);
+    question.have = Have::parse(Some("buffers")).unwrap();
+    let (_, advice) = ask(&scenario, &question, &Calls { most: Some(100), ..Calls::default() });
+    let of = |name: &str| advice.ranking.iter().find(|one| one.name == name).unwrap();
+    let (small, large) = (of("small buffers"), of("large buffers"));
+    assert_eq!(small.state, plimsoll_advise::State::Failed, "{}", shown(&advice));
+    let reason = small.failed.as_deref().unwrap();
+    assert!(reason.starts_with("deadlock at "), "{reason}");
+    assert!(advice.sentences().contains(&format!("small buffers could not be run: {reason}")));
+    assert!(shown(&advice).contains("could not be run: deadlock at"), "{}", shown(&advice));
+    assert!(large.runs > 0 && large.failed.is_none(), "{}", shown(&advice));
+}
+
+#[test]
+fn the_best_preset_is_tried_with_the_best_mechanism_that_it_does_not_set() {
+    let scenario = shipped("quickstart", SMALL);
+    let (prepared, advice) = ask(&scenario, &question("p99(small) < 1ms", 100), &Calls::default());
+    let pair = advice.ranking.iter().find(|one| one.name.contains(" + ")).unwrap();
+    let (preset, other) = pair.name.split_once(" + ").unwrap();
+    assert!(pair.runs > 0 && pair.costs.contains("; "), "{pair:?}");
+    assert!(
+        advice.ranking.iter().any(|one| one.name == preset)
+            && advice.ranking.iter().any(|one| one.name == other)
+    );
+    // It has a scenario of its own, as the others have.
+    let applied = plimsoll_advise::CandidateFiles::one(&prepared, &advice, pair).unwrap();
+    let made = Scenario::parse("best.toml", &applied.scenario, Path::new(".")).unwrap();
+    assert_eq!(made.points()[0].variant, pair.name);
 }

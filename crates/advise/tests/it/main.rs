@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use plimsoll_advise::{Advice, AdviseQuestion, AdviseWatch, Prepared, advise, prepare};
+use plimsoll_advise::{Advice, AdviseQuestion, AdviseWatch, PreparedAdvice, advise, prepare};
 use plimsoll_line::Room;
 use plimsoll_scenario::{Overrides, Registry, Scenario};
 
@@ -55,7 +55,7 @@ fn question(slo: &str, messages: u64) -> AdviseQuestion {
     }
 }
 
-fn ask(scenario: &Scenario, question: &AdviseQuestion, watch: &Calls) -> (Prepared, Advice) {
+fn ask(scenario: &Scenario, question: &AdviseQuestion, watch: &Calls) -> (PreparedAdvice, Advice) {
     let prepared = prepare(&Registry::default(), scenario, question, watch).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let advice = advise(&prepared, dir.path(), ROOM, watch).unwrap();

@@ -6,7 +6,7 @@ mod verdicts;
 
 use std::path::Path;
 
-use plimsoll_calibrate::Modelled;
+use plimsoll_calibrate::ModelledLatencies;
 use plimsoll_experiment::bench::{Bench, BenchWatch};
 use plimsoll_models::Empirical;
 use plimsoll_models::measured::MeasuredLatencies;
@@ -57,8 +57,8 @@ fn outcome(set: &[&str], seed: Option<u64>) -> Outcome {
     plimsoll_sim::run(&scenario(set, seed).points()[0].model, &mut |_| true).unwrap()
 }
 
-fn modelled(set: &[&str]) -> Modelled {
-    Modelled::of(&[&outcome(set, None)], "get").unwrap()
+fn modelled(set: &[&str]) -> ModelledLatencies {
+    ModelledLatencies::of(&[&outcome(set, None)], "get").unwrap()
 }
 
 /// Returns the latencies of `get`, and its times at the server, in a run with another seed.

@@ -66,6 +66,11 @@ fn what_cannot_be_fitted_is_an_error() {
     let calibration = Calibration::new(&scenario, None, "get", bench()).unwrap();
     let unknown = calibration.fit(&idle, &["workload.get.servic".to_owned()]);
     assert!(unknown.is_err_and(|error| error.to_string().contains("workload.get.servic")));
+    let twice = calibration
+        .fit(&idle, &["workload.get.service.mean".to_owned(), "workload.get.service.mean".to_owned()]);
+    assert!(twice.is_err_and(|error| {
+        error.to_string().starts_with("--fit workload.get.service.mean: the key is given twice")
+    }));
     let without_count = plimsoll_models::measured::MeasuredLatencies { samples: None, ..idle };
     let found = calibration.fit(&without_count, &[]);
     assert!(matches!(found, Err(CalibrateError::TooFew(..))));

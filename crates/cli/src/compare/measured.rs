@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use plimsoll_calibrate::{Comparison, Modelled, listing, shortest_timeout};
+use plimsoll_calibrate::{Comparison, ModelledLatencies, listing, shortest_timeout};
 use plimsoll_process::note;
 use plimsoll_results::PointOutcome;
 use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::Scenario;
 
 use super::Args;
+use crate::measured::longest_run;
 use crate::output::{self, Done, Format};
 
 /// Compares each measurement with every point of every run that has its workload.
@@ -26,22 +27,30 @@ pub fn run(
             workloads.push(&info.name);
         }
     }
+    let points_of_runs = || scenarios.iter().flatten().flat_map(|scenario| scenario.points());
+    let run = scenarios.iter().all(Option::is_some).then(|| longest_run(points_of_runs())).flatten();
     let mut servers = BTreeMap::new();
     for text in &args.server {
-        let (workload, times) = args.hints.read("--server", text, &workloads)?;
+        let (workload, times) = args.hints.read("--server", text, &workloads, run)?;
         if servers.insert(workload.clone(), times).is_some() {
             bail!("--server {text}: workload `{workload}` has two files; allowed: one");
         }
     }
-    let mut comparisons = Vec::new();
+    let mut measured = Vec::new();
     for text in &args.measured {
-        let (workload, latencies) = args.hints.read("--measured", text, &workloads)?;
+        measured.push((text, args.hints.read("--measured", text, &workloads, run)?));
+    }
+    let mut comparisons = Vec::new();
+    for (text, (workload, latencies)) in &measured {
+        let is_alone = measured.iter().filter(|(_, (other, _))| other == workload).count() == 1;
         for ((name, points), scenario) in names.iter().zip(points).zip(scenarios) {
             let timeout = scenario.and_then(|scenario| scenario.points().first());
             let timeout = timeout.map_or(f64::INFINITY, |point| shortest_timeout(&point.model));
             for (label, outcomes) in by_label(points) {
-                let Some(modelled) = Modelled::of(&outcomes, &workload) else { continue };
-                let run = format!("{name}: {label}");
+                let Some(modelled) = ModelledLatencies::of(&outcomes, workload) else { continue };
+                // Two measurements of one workload have rows of their own.
+                let run =
+                    if is_alone { format!("{name}: {label}") } else { format!("{name}: {label}, {text}") };
                 if modelled.unfinished > 0 {
                     note!(
                         "warning: {run}: {} messages of {workload} were unfinished at the end and are left out",
@@ -49,10 +58,10 @@ pub fn run(
                     );
                 }
                 comparisons.push(Comparison::of(
-                    &workload,
+                    workload,
                     &run,
-                    &latencies,
-                    servers.get(&workload),
+                    latencies,
+                    servers.get(workload),
                     &modelled,
                     timeout,
                 ));

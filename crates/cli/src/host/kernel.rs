@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use plimsoll_host::{ApplyProgress, Error, HostLock, Kernel, PolicyStatus, RolledBack};
+use plimsoll_host::{ApplyProgress, Error, HostCounters, HostLock, Kernel, PolicyStatus, RolledBack};
 use plimsoll_process::note;
 
 use super::confirmation::{self, ConfirmationEnd};
@@ -200,7 +200,7 @@ fn show_status(args: &StatusArgs, folders: &StateFolders) -> Done {
     let text = if args.json {
         format!("{}\n", serde_json::to_string_pretty(&statuses)?)
     } else if args.metrics {
-        plimsoll_host::open_metrics(&statuses)
+        plimsoll_host::open_metrics(&statuses, &HostCounters::read())
     } else if statuses.is_empty() {
         "no policy is applied\n".to_owned()
     } else {
@@ -222,7 +222,9 @@ fn statuses(name: Option<&PolicyName>, folders: &StateFolders) -> Result<Vec<Pol
 fn serve(args: &MetricsArgs, folders: &StateFolders) -> Done {
     let listener = plimsoll_host::bind(&args.listen)?;
     note!("metrics at {}, path /metrics", listener.address());
-    plimsoll_host::serve(&listener, &|| Ok(plimsoll_host::open_metrics(&statuses(None, folders)?)))?;
+    plimsoll_host::serve(&listener, &|| {
+        Ok(plimsoll_host::open_metrics(&statuses(None, folders)?, &HostCounters::read()))
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use plimsoll_host::{HostCommand, HostReply, HostState, Policy, PolicyName, Rollout, WaveSizes};
+use plimsoll_host::{HostCommand, HostReply, Policy, PolicyName, Rollout, RolloutState, WaveSizes};
 use plimsoll_process::note;
 use plimsoll_units::{Span, whole};
 use serde::Serialize;
@@ -297,7 +297,7 @@ impl Fleet<'_> {
 struct HostRow<'a> {
     host: &'a str,
     wave: Option<usize>,
-    state: HostState,
+    state: RolloutState,
     message: &'a str,
 }
 

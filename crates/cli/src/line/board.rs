@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll_experiment::bench::duration;
 use plimsoll_line::so_far::Judged;
-use plimsoll_line::{News, Over, SearchWatch, SoFar};
+use plimsoll_line::{Over, SearchNews, SearchWatch, SoFar};
 use plimsoll_process::note;
 use plimsoll_text::printable;
 
@@ -87,11 +87,11 @@ impl<'a> LineBoard<'a> {
 }
 
 impl SearchWatch for LineBoard<'_> {
-    fn on_news(&self, news: &News<'_>, so_far: &SoFar) {
+    fn on_news(&self, news: &SearchNews<'_>, so_far: &SoFar) {
         let took = || duration(self.began.elapsed());
         match news {
-            News::Warning(warning) => self.bar.suspend(|| note!("warning: {warning}")),
-            News::Begin => {
+            SearchNews::Warning(warning) => self.bar.suspend(|| note!("warning: {warning}")),
+            SearchNews::Begin => {
                 self.kept.store(so_far.kept(), Ordering::Relaxed);
                 if so_far.there > 0 {
                     self.say(&format!(
@@ -100,7 +100,7 @@ impl SearchWatch for LineBoard<'_> {
                     ));
                 }
             }
-            News::Cost { messages, run, search } => {
+            SearchNews::Cost { messages, run, search } => {
                 let (run, whole) = (duration(*run), duration(*search));
                 let way = match self.budget {
                     Some(_) => "",
@@ -110,14 +110,14 @@ impl SearchWatch for LineBoard<'_> {
                     "a run of {messages} messages takes about {run}, the search about {whole}{way}"
                 ));
             }
-            News::Judged(Judged { variant, load, verdict, runs }) => {
+            SearchNews::Judged(Judged { variant, load, verdict, runs }) => {
                 let s = if *runs == 1 { "" } else { "s" };
                 self.say(&format!("{variant} at {load}: {verdict} ({runs} run{s}; {})", took()));
             }
-            News::FirstLook => {
+            SearchNews::FirstLook => {
                 self.say(&format!("first look, with one run a load: {} ({})", self.in_words(so_far), took()));
             }
-            News::Round => {}
+            SearchNews::Round => {}
         }
     }
 

@@ -44,6 +44,12 @@ fn a_file_of_the_user_is_not_replaced() {
     ran.ends_with(2)
         .says("cache.toml is not a file of `plimsoll calibrate`; choose another place with `--out`");
     assert_eq!(place.read("cache.toml"), scenario());
+    // An error of the scenario is one error.
+    place.write("lat.csv", &"10\n".repeat(200));
+    let ran =
+        place.plimsoll(&["calibrate", "cache.toml", "--measured", "lat.csv", "--fit", "workload.get.servic"]);
+    let ran = ran.ends_with(2).says("servic");
+    assert!(!ran.stderr.contains("error: error:"), "{}", ran.stderr);
 }
 
 #[test]
@@ -83,5 +89,18 @@ fn measured_files_are_compared_by_workload() {
         .ends_with(2)
         .prints_nothing()
         .says("no workload `gte`; allowed: get; did you mean `get`?");
+    // Two measurements of one workload have rows of their own.
+    of(&["get=idle.csv", "--measured", "get=loaded.csv"])
+        .ends_with(0)
+        .prints("get=idle.csv")
+        .prints("get=loaded.csv");
+    place.write("wrong.csv", "10\n20000000\n");
+    of(&["get=wrong.csv"])
+        .ends_with(2)
+        .says("--measured wrong.csv: line 2: `20000000` is longer than the run");
+    place.write("wrong.csv", "10\n-2\n");
+    of(&["get=wrong.csv"])
+        .ends_with(2)
+        .says("--measured wrong.csv: line 2: `-2`; allowed: a latency, 0 or more");
     of(&["get=nowhere.csv"]).ends_with(2).says("cannot read nowhere.csv");
 }

@@ -74,7 +74,10 @@ fn bad_files_are_named_with_what_is_allowed() {
     let fails = |words: &[&str], part: &str| {
         place.plimsoll(&[&["model", "fanout"], words].concat()).ends_with(2).says(part).prints_nothing();
     };
-    fails(&["--from", "bad.csv"], "--from bad.csv: line 3: `fast`; allowed: a latency in us on each line");
+    fails(
+        &["--from", "bad.csv"],
+        "--from bad.csv: line 3: `fast`; allowed: a latency, 0 or more, on each line",
+    );
     fails(&["--from", "bad.hlog"], "--from bad.hlog: no histogram in HdrHistogram's V1 or V2 format");
     fails(&["--from", "none.csv"], "--from: cannot read none.csv");
     fails(&["--from", "get.csv", "--workload", "small"], "only a run directory has workloads and points");

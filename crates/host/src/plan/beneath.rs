@@ -6,18 +6,18 @@
 use std::path::{Path, PathBuf};
 
 use crate::Error;
-use crate::facts::{Device, Facts, HostRoute, RootQueue, Unit};
+use crate::facts::{Device, HostFacts, HostRoute, RootQueue, Unit};
 use crate::names::{DeviceName, Prefix, UnitName};
 use crate::policy::DeviceSide;
 use crate::step::{Hold, Step};
 
 /// The host without the changes of `steps`, which are applied on it.
 pub(crate) struct Beneath<'a> {
-    pub(crate) facts: &'a dyn Facts,
+    pub(crate) facts: &'a dyn HostFacts,
     pub(crate) steps: &'a [Step],
 }
 
-impl Facts for Beneath<'_> {
+impl HostFacts for Beneath<'_> {
     fn device(&self, name: &DeviceName) -> Result<Option<Device>, Error> {
         let Some(mut device) = self.facts.device(name)? else { return Ok(None) };
         for step in self.steps.iter().rev() {

@@ -27,7 +27,7 @@ pub struct Difference {
 
 /// One part of a change.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Move<'a> {
+pub enum PlanMove<'a> {
     /// A step of the applied plan is undone.
     Undo(&'a Step),
     /// A step of the new plan is made.
@@ -74,8 +74,8 @@ impl Difference {
     }
 
     /// Returns the parts of the change in order.
-    pub fn moves(&self) -> Vec<Move<'_>> {
-        self.removed.iter().map(Move::Undo).chain(self.added.iter().map(Move::Make)).collect()
+    pub fn moves(&self) -> Vec<PlanMove<'_>> {
+        self.removed.iter().map(PlanMove::Undo).chain(self.added.iter().map(PlanMove::Make)).collect()
     }
 
     /// Returns whether the plans have the same steps.
@@ -144,17 +144,17 @@ fn own_part(program: PortProgram) -> PortProgram {
 }
 
 /// Prints the part as a line of a diff.
-impl fmt::Display for Move<'_> {
+impl fmt::Display for PlanMove<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Move::Make(step) => step.fmt(f),
-            Move::Undo(Step::Segments { device, before, after }) => {
+            PlanMove::Make(step) => step.fmt(f),
+            PlanMove::Undo(Step::Segments { device, before, after }) => {
                 Step::Segments { device: device.clone(), before: *after, after: *before }.fmt(f)
             }
-            Move::Undo(Step::Sysctl { name, before, after }) => {
+            PlanMove::Undo(Step::Sysctl { name, before, after }) => {
                 Step::Sysctl { name: name.clone(), before: after.clone(), after: before.clone() }.fmt(f)
             }
-            Move::Undo(step) => {
+            PlanMove::Undo(step) => {
                 let inverse = |line: &str| match line.trim_start().split_at_checked(1) {
                     Some(("+", rest)) => format!("-{rest}"),
                     Some(("-", rest)) => format!("+{rest}"),

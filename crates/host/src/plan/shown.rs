@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use plimsoll_mechanisms::qjump::{Levels, latency_bound, priority_of};
 
 use super::ApplyPlan;
-use super::difference::{Difference, Move};
+use super::difference::{Difference, PlanMove};
 use crate::change::PlanChange;
 use crate::policy::{QjumpPolicy, Tagging};
 use crate::step::Step;
@@ -27,8 +27,10 @@ impl fmt::Display for PlanChange {
             lines.lines().map(|line| line.trim_start().replacen(['+', '~', '-'], "=", 1)).collect::<Vec<_>>()
         });
         let moves = self.difference.moves();
-        let moves =
-            moves.iter().map(Move::to_string).chain(released.iter().map(|step| Move::Undo(step).to_string()));
+        let moves = moves
+            .iter()
+            .map(PlanMove::to_string)
+            .chain(released.iter().map(|step| PlanMove::Undo(step).to_string()));
         write_plan(f, &self.plan, &kept.chain(moves).collect::<Vec<_>>())
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use plimsoll_host::{Policy, open_metrics};
+use plimsoll_host::{HostCounters, Policy, open_metrics};
 use plimsoll_testing::metrics;
 
 fn deploy(path: &str) -> std::path::PathBuf {
@@ -24,7 +24,8 @@ fn every_policy_is_one() {
 #[test]
 fn the_dashboard_asks_for_metrics_that_there_are() {
     let text = fs::read_to_string(deploy("grafana/plimsoll.json")).unwrap();
-    let (known, asked) = (metrics::shown(&open_metrics(&[])), metrics::asked(&text, "plimsoll_"));
+    let (known, asked) =
+        (metrics::shown(&open_metrics(&[], &HostCounters::default())), metrics::asked(&text, "plimsoll_"));
     let unknown: Vec<&String> = asked.difference(&known).collect();
     assert!(unknown.is_empty(), "metrics that there are not: {unknown:?}");
     let unasked: Vec<&String> = known.difference(&asked).collect();
@@ -36,13 +37,19 @@ fn the_dashboard_asks_for_metrics_that_there_are() {
 fn the_alert_rules_ask_for_metrics_that_there_are() {
     let path = deploy("prometheus/plimsoll.rules.yml");
     let rules = fs::read_to_string(&path).unwrap();
-    let (known, asked) = (metrics::shown(&open_metrics(&[])), metrics::alerted(&rules, "plimsoll_"));
+    let (known, asked) =
+        (metrics::shown(&open_metrics(&[], &HostCounters::default())), metrics::alerted(&rules, "plimsoll_"));
     let unknown: Vec<&String> = asked.difference(&known).collect();
     assert!(unknown.is_empty() && asked.len() >= 6, "of {asked:?} there are not: {unknown:?}");
     match Command::new("promtool").args(["check", "rules"]).arg(&path).output() {
         Err(error) => plimsoll_testing::skipped!("promtool (package prometheus): {error}"),
         Ok(said) => assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr)),
     }
+    // Each alert fires on the series of its case, and on no other.
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/cases/rules.yml");
+    let said = Command::new("promtool").args(["test", "rules"]).arg(&cases).output().unwrap();
+    let texts = [said.stdout, said.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert!(said.status.success() && texts[0].contains("SUCCESS"), "{texts:?}");
 }
 
 /// Units do not hide from the planner the files that it reads.

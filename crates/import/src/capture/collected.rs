@@ -119,12 +119,19 @@ impl Collected {
         self.connections - 1
     }
 
+    /// Keeps a request with its response; one that ends after the last message that there is room for is left out.
     pub(super) fn exchange(&mut self, exchange: SeenExchange) {
+        if self.is_full() {
+            return;
+        }
         self.tally(exchange.class).bytes += exchange.request + exchange.response;
         self.exchanges.push(exchange);
     }
 
     pub(super) fn flow(&mut self, flow: SeenFlow) {
+        if self.is_full() {
+            return;
+        }
         self.tally(flow.class).bytes += flow.bytes;
         self.flows.push(flow);
     }

@@ -7,12 +7,12 @@ use plimsoll_results::run_dir::Existing;
 use super::{Driver, Room, SearchStop, SearchWatch};
 use crate::journal;
 use crate::measure::Run;
-use crate::question::Asked;
+use crate::question::AskedLine;
 use crate::search::{Ask, rounded};
 
 /// A run of a variant at a load.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Trial {
+pub struct LineTrial {
     /// The name of the variant.
     pub variant: String,
     /// The load in the unit of the search.
@@ -27,11 +27,11 @@ pub struct Trial {
 /// # Errors
 /// Returns an error if a run fails, or cannot be kept.
 pub fn trials(
-    asked: &Asked<'_>,
+    asked: &AskedLine<'_>,
     dir: &Path,
     room: Room,
     watch: &dyn SearchWatch,
-    wanted: &[Trial],
+    wanted: &[LineTrial],
 ) -> Result<Vec<Option<Run>>, SearchStop> {
     let mut driver = Driver::new(asked, journal::open(dir, Existing::Resume)?, room, watch);
     let number = |name: &str| driver.variants.iter().position(|variant| variant.name == name);

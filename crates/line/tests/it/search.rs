@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use plimsoll_line::Slo;
-use plimsoll_line::measure::{Run, Sample};
+use plimsoll_line::measure::{Run, SloSample};
 use plimsoll_line::search::{Found, Line, SearchRange, SearchState, Slos, VariantSearch};
 use proptest::prelude::*;
 
@@ -27,7 +27,7 @@ fn run_of(share: f64) -> Run {
     let messages = 40_000;
     let over = (share.clamp(0.0, 1.0) * messages as f64).round() as u64;
     Run {
-        samples: vec![Sample { messages, over, parts_us: vec![share, 1.0], ..Sample::default() }],
+        samples: vec![SloSample { messages, over, parts_us: vec![share, 1.0], ..SloSample::default() }],
         parts: vec!["tor queue".to_owned(), "propagation".to_owned()],
         ..Run::default()
     }

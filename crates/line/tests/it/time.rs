@@ -6,7 +6,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use plimsoll_line::{Asked, LineQuestion, Lines, News, Room, SearchStop, SearchWatch, Smaller, SoFar};
+use plimsoll_line::{
+    AskedLine, LineQuestion, Lines, Room, SearchNews, SearchStop, SearchWatch, Smaller, SoFar,
+};
 use plimsoll_line::{affordable, draw};
 use plimsoll_results::run_dir::Existing;
 use plimsoll_scenario::Scenario;
@@ -28,11 +30,11 @@ impl Watch {
 }
 
 impl SearchWatch for Watch {
-    fn on_news(&self, news: &News<'_>, so_far: &SoFar) {
+    fn on_news(&self, news: &SearchNews<'_>, so_far: &SoFar) {
         let word = match news {
-            News::Cost { run, .. } => format!("a run takes {} s", run.as_secs()),
-            News::Judged(judged) => format!("{} after {} runs", judged.verdict, so_far.done()),
-            News::FirstLook => "first look".to_owned(),
+            SearchNews::Cost { run, .. } => format!("a run takes {} s", run.as_secs()),
+            SearchNews::Judged(judged) => format!("{} after {} runs", judged.verdict, so_far.done()),
+            SearchNews::FirstLook => "first look".to_owned(),
             _ => return,
         };
         self.told.lock().unwrap().push(word);
@@ -127,7 +129,7 @@ fn a_search_of_given_messages_begins_where_its_first_look_ends() {
 #[test]
 fn a_budget_chooses_the_length_of_runs() {
     let scenario = queue();
-    let asked: Asked<'_> = question(None).ask(&scenario).unwrap();
+    let asked: AskedLine<'_> = question(None).ask(&scenario).unwrap();
     let watch = || Watch::ending_after(usize::MAX);
     let messages =
         |seconds| affordable(&asked, Duration::from_secs(seconds), ROOM, &watch()).unwrap().unwrap();
@@ -200,7 +202,7 @@ fn a_search_begins_with_the_lines_of_the_smaller_network() {
     let watch = || Watch::ending_after(usize::MAX);
     let asked = question.clone().ask(&smaller.scenario).unwrap();
     let small = draw(&asked, None, Existing::Resume, ROOM, &watch()).unwrap();
-    let asked = Asked { expected: small.expected(), ..question.ask(&whole).unwrap() };
+    let asked = AskedLine { expected: small.expected(), ..question.ask(&whole).unwrap() };
     let confirmed = draw(&asked, None, Existing::Resume, ROOM, &watch()).unwrap();
     let (small, large) = (&small.variants[0].line, &confirmed.variants[0].line);
     assert!(small.low() <= large.high() && large.low() <= small.high(), "{small:?} {large:?}");

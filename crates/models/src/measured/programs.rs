@@ -87,6 +87,7 @@ fn of_fio(
                 .map(|(bin, count)| Some((bin.parse::<f64>().ok()? * us, count.as_u64()?)))
                 .collect();
             let bins = bins.filter(|bins| bins.iter().any(|bin| bin.1 > 0 && bin.0.is_finite()));
+            let bins = bins.filter(|bins| bins.iter().all(|bin| bin.0 >= 0.0));
             Empirical::of_counts(bins.ok_or(MeasuredError::Json)?)
         }
         None => percentiles(latencies, us).ok_or(MeasuredError::Json)?,
@@ -108,7 +109,8 @@ fn percentiles(latencies: &Value, us: f64) -> Option<Empirical> {
     points.iter_mut().for_each(|point| point.0 = point.0.max(least).min(longest.max(least)));
     points.retain(|point| point.1 < 1.0);
     points.push((longest, 1.0));
-    let rises = points.windows(2).all(|pair| pair[0].0 <= pair[1].0)
+    let rises = least >= 0.0
+        && points.windows(2).all(|pair| pair[0].0 <= pair[1].0)
         && points.iter().all(|point| point.0.is_finite());
     rises.then(|| Empirical::of_points(points))
 }
@@ -161,6 +163,8 @@ mod tests {
         let bins = part("{\"N\":4,\"bins\":{\"1000\":3,\"9000\":1}}");
         let found = read(bins.as_bytes(), hints("write")).expect("bins");
         assert_eq!((found.samples, found.distribution.bracket(0.99)), (Some(4), (9.0, 9.0)));
+        let negative = part("{\"N\":4,\"bins\":{\"-1000\":3,\"9000\":1}}");
+        assert!(read(negative.as_bytes(), hints("write")).is_err());
         assert!(read(b"{\"jobs\":[]}", Hints::default()).is_err());
         assert!(
             read(b"{\"latency\":3}", Hints::default())

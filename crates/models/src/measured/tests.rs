@@ -93,11 +93,35 @@ fn what_has_no_latencies_says_what_is_allowed() {
         (b"", "there is no latency in it"),
         (b"Value Percentile TotalCount\n5 0.0 3\n4 1.0 4\n", "line 3: `4 1.0 4`; allowed: `VALUE PERCENTILE"),
         (b"1\n2\nfast\n", "line 3: `fast`"),
+        (b"1\n2\n-3\n", "line 3: `-3`; allowed: a latency, 0 or more"),
+        (b"Value Percentile TotalCount\n-5 0.0 3\n4 1.0 4\n", "line 2: `-5 0.0 3`"),
         (b"{\n  \"suspect\": []\n}\n", "JSON without latencies; allowed: the JSON of memtier_benchmark"),
     ] {
         let error = read(bytes, Hints::default()).expect_err("it has none").to_string();
         assert!(error.contains(part), "{error}");
     }
+}
+
+#[test]
+fn a_latency_longer_than_the_run_is_an_error_with_its_line() {
+    let of = |bytes: &[u8], column| {
+        let hints = Hints { unit: Some(Unit::Milliseconds), column, run_us: Some(2e6), ..Hints::default() };
+        read(bytes, hints).map(|found| median(&found)).map_err(|error| error.to_string())
+    };
+    assert_eq!(of(b"1\n2000\n", None), Ok(1_000.0));
+    let rest = "is longer than the run, which takes 2000000 us; allowed: a shorter latency (`--unit` states the unit \
+                of the file), or a longer run";
+    assert_eq!(of(b"ms\n1\n2001\n", None), Err(format!("line 3: `2001` {rest}")));
+    assert_eq!(of(b"1,0.5\n2001,1\n", None), Err(format!("line 2: `2001,1` {rest}")));
+    assert_eq!(of(b"op,t\nget,2001\n", Some("t")), Err(format!("line 2: `2001` in column `t` {rest}")));
+    let mut bytes = Vec::new();
+    V2Serializer::new().serialize(&thousand(), &mut bytes).expect("it is written");
+    let said = of(&bytes, None).expect_err("they are ns");
+    assert!(said.starts_with("the longest latency, 10") && said.ends_with(rest), "{said}");
+    assert_eq!(
+        of(b"t,t\n1,2\n", Some("t")),
+        Err("2 columns `t`; allowed: one column of that name".to_owned())
+    );
 }
 
 #[test]

@@ -221,7 +221,7 @@ impl MeasuredOptions {
         let bytes = plimsoll_files::read(path, Origin::Argument, FILE_BYTES_MAX)
             .map_err(|error| BadModel::new(format!("--from: cannot read {name}: {error}")))?;
         let unit = self.unit.map(Unit::from);
-        let hints = Hints { unit, column: self.column.as_deref(), tag: self.tag.as_deref() };
+        let hints = Hints { unit, column: self.column.as_deref(), tag: self.tag.as_deref(), run_us: None };
         measured::read(&bytes, hints).map_err(|error| BadModel::new(format!("--from {name}: {error}")))
     }
 }

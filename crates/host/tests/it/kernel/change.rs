@@ -3,7 +3,7 @@
 
 use std::env;
 
-use plimsoll_host::{Error, Kernel, Move, Step};
+use plimsoll_host::{Error, Kernel, PlanMove, Step};
 
 use crate::kernel::snapshot::{assert_as_before, snapshot};
 use crate::kernel::world::{World, change_until, everything, lock, text};
@@ -35,8 +35,7 @@ fn a_change_touches_only_what_differs() {
     let phantom = "phantom-queue-far-ingress";
     let (limiter, queue) = (identity(&world, "limiter"), identity(&world, phantom));
     let change = world.change(&changed());
-    let is_limiter =
-        |part: &Move<'_>| matches!(part, Move::Make(Step::Program { pins, .. }) if pins.ends_with("limiter"));
+    let is_limiter = |part: &PlanMove<'_>| matches!(part, PlanMove::Make(Step::Program { pins, .. }) if pins.ends_with("limiter"));
     assert!(!change.difference.moves().iter().any(is_limiter), "{change}");
     assert_eq!(change_until(&change, false, &mut |_| {}).unwrap(), Vec::<String>::new());
     assert_eq!(identity(&world, "limiter"), limiter, "the limiter is another");

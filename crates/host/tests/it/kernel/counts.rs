@@ -48,7 +48,7 @@ fn a_level_by_port_has_its_budget_and_no_more() {
     assert!(queue.attached && queue.not_capable_packets > 0, "{status}");
     let text = status.to_string();
     assert!(text.contains("Sent 10000 bytes 10 pkt (refused 20)"), "{text}");
-    let metrics = plimsoll_host::open_metrics(&[status]);
+    let metrics = plimsoll_host::open_metrics(&[status], &plimsoll_host::HostCounters::default());
     let sample = "device=\"near\",level=\"2\",verdict=\"refused\"} 20";
     assert!(metrics.contains(sample) && metrics.ends_with("# EOF\n"), "{metrics}");
     world.rollback();

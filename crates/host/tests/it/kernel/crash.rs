@@ -2,7 +2,7 @@
 
 use std::env;
 
-use plimsoll_host::{Error, Facts as _, Host, Kernel, PolicyJournal, StateFolders, Step, System, Undone};
+use plimsoll_host::{Error, Host, HostFacts as _, Kernel, PolicyJournal, StateFolders, Step, System, Undone};
 
 use crate::kernel::snapshot::{assert_as_before, snapshot};
 use crate::kernel::world::{World, apply_until, lock, text};

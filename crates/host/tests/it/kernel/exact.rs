@@ -1,6 +1,6 @@
 //! Checks that an apply and a rollback leave the host as before.
 
-use plimsoll_host::{Error, Facts as _, Host, StateFolders, Step};
+use plimsoll_host::{Error, Host, HostFacts as _, StateFolders, Step};
 
 use crate::kernel::snapshot::{assert_as_before, snapshot};
 use crate::kernel::world::{World, apply, dctcp, everything, text};

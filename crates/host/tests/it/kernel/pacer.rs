@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_host::{
-    Device, DeviceName, DeviceSide, Error, Facts, Host, HostRoute, PolicyJournal, Prefix, RootQueue,
+    Device, DeviceName, DeviceSide, Error, Host, HostFacts, HostRoute, PolicyJournal, Prefix, RootQueue,
     StateFolders, Unit, UnitName,
 };
 use plimsoll_testing::eventually;
@@ -58,7 +58,10 @@ fn only_what_the_cgroup_sends_passes_it_and_a_rollback_takes_it_away() {
     assert!(pacer.attached && pacer.rate_bps >= 10_000_000, "{status}");
     // UDP carries no ECE.
     assert_eq!((pacer.paced_packets, pacer.bypassed_packets, pacer.draws), (0, 7, 0), "{status}");
-    assert!(plimsoll_host::open_metrics(&[status]).contains("result=\"bypassed\"} 7"));
+    assert!(
+        plimsoll_host::open_metrics(&[status], &plimsoll_host::HostCounters::default())
+            .contains("result=\"bypassed\"} 7")
+    );
     assert_eq!(world.rollback().unwrap().left, Vec::<String>::new());
     assert_as_before(&world, &before, "after the rollback");
 }
@@ -227,7 +230,7 @@ def send(device, frame, count):
 /// This host, except that the root queues of its devices obey departure times.
 struct KeepsDepartures;
 
-impl Facts for KeepsDepartures {
+impl HostFacts for KeepsDepartures {
     fn device(&self, name: &DeviceName) -> Result<Option<Device>, Error> {
         Host.device(name)
     }

@@ -12,8 +12,8 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 
 use plimsoll_host::{
-    ApplyPlan, ApplyProgress, Error, Facts as _, Host, HostLock, Kernel, PlanChange, Policy, PolicyJournal,
-    RolledBack, StateFolders,
+    ApplyPlan, ApplyProgress, Error, Host, HostFacts as _, HostLock, Kernel, PlanChange, Policy,
+    PolicyJournal, RolledBack, StateFolders,
 };
 
 /// The environment variable of a test that runs inside.
@@ -99,7 +99,7 @@ impl World {
 
     /// Returns the mount point of cgroups.
     pub fn cgroups(&self) -> PathBuf {
-        plimsoll_host::Facts::cgroups(&Host).unwrap()
+        plimsoll_host::HostFacts::cgroups(&Host).unwrap()
     }
 }
 
@@ -149,7 +149,7 @@ impl Outside {
         run("ip", &format!("-n {name} route add fd00::/8 dev near metric 7 mtu 1400"));
         let lacks = if !made {
             Some("no network namespaces with veth pairs".to_owned())
-        } else if plimsoll_host::Facts::cgroups(&Host).is_none() {
+        } else if plimsoll_host::HostFacts::cgroups(&Host).is_none() {
             Some("cgroups of version 2 are not mounted".to_owned())
         } else if !run("unshare", "--mount mount -t bpf bpf /sys/fs/bpf") {
             Some("this process may not mount a BPF file system".to_owned())
