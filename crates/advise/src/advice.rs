@@ -32,7 +32,7 @@ pub struct Advice {
     pub notes: Vec<String>,
 }
 
-/// What is known about a candidate.
+/// The results of a candidate so far.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct RankedCandidate {
     /// The name of the candidate, with its tuned value if it has one.

@@ -70,7 +70,7 @@ impl AdviseBase {
     /// Checks a scenario of the base and these variants, with runs of `length`.
     ///
     /// # Errors
-    /// Returns what is wrong with it.
+    /// Returns the problem with it.
     pub fn scenario(
         &self,
         length: Option<Span>,

@@ -52,12 +52,12 @@ pub struct NamedCapture<R> {
     pub input: R,
 }
 
-/// The traffic of captures, with what a run of it can be compared with.
+/// The traffic of captures, with the measurements that a run of it can be compared with.
 #[derive(Debug)]
 pub struct CaptureFound {
     /// The traffic, as what writes a scenario takes it.
     pub found: ImportFound,
-    /// What a run of the scenario can be compared with, by class.
+    /// The measurements that a run of the scenario can be compared with, by class.
     pub compared: Vec<ComparedClass>,
     /// The most conversations that were kept at once.
     pub conversations_peak: usize,
@@ -81,7 +81,7 @@ pub enum CaptureError {
 /// Reads captures, which may be of several places at the same time.
 ///
 /// # Errors
-/// Fails if a file is no capture, or none of them has traffic. A capture that breaks off is read up to there.
+/// Fails if a file is not a capture, or none of them has traffic. A capture that breaks off is read up to there.
 pub fn read<R: Read>(
     inputs: Vec<NamedCapture<R>>,
     options: &CaptureOptions,
@@ -120,7 +120,7 @@ pub fn read<R: Read>(
     Ok(CaptureFound { found, compared, conversations_peak: peak })
 }
 
-/// The state of an import: the hosts, the conversations under way, and what they have had so far.
+/// The state of an import: the hosts, the conversations under way, and their messages so far.
 struct Importer {
     hosts: CapturedHosts,
     conversations: Conversations,

@@ -43,7 +43,7 @@ pub struct FlowSettings {
     pub format: Option<String>,
     /// The columns of files without a header, separated by commas.
     pub header: Option<String>,
-    /// The character between the cells of a table; a blank stands for any white space.
+    /// The character between the cells of a table; a blank means any white space.
     pub separator: char,
     /// The classes that become workloads.
     pub class_by: FlowClassBy,

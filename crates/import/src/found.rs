@@ -12,7 +12,7 @@ pub struct ImportFound {
     pub classes: Vec<TrafficClass>,
     /// The time from the first observation to the last.
     pub duration: Span,
-    /// What the user has to know before believing the scenario.
+    /// Notes that the user needs before believing the scenario.
     pub notes: Vec<Note>,
 }
 
@@ -106,9 +106,9 @@ pub struct Note {
 pub enum Remark {
     /// A fact that the files show.
     Found,
-    /// What the files do not say, and the value that was taken.
+    /// A value that the files lack, and the one that was taken.
     Assumed,
-    /// What the files have, and the scenario has not.
+    /// A part of the files that the scenario lacks.
     Ignored,
     /// A defect of the files, by which the scenario is far from the network's traffic.
     Warning,

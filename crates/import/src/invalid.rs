@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-/// The reason why a file or an option cannot be imported: its place, the problem, and what is allowed.
+/// The reason why a file or an option cannot be imported: its place, the problem, and the allowed values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Invalid {
     place: String,

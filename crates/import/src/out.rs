@@ -1,4 +1,4 @@
-//! What was found, as a folder: a scenario, the lists or distributions that it names, and a page about the import.
+//! The findings as a folder: a scenario, the lists or distributions that it names, and a page about the import.
 //!
 //! ```text
 //! ImportFound ──┬─ replay: every message ───────> request lists, flow lists ──┐
@@ -28,7 +28,7 @@ pub use network::ImportedNetwork;
 pub use parts::{NamedText, WriteError};
 pub use writing::{ImportWriting, TrafficForm};
 
-/// The files of a folder, and what a terminal shows.
+/// The files of a folder, and the text for a terminal.
 #[derive(Clone, Debug)]
 pub struct WrittenImport {
     /// The files of the folder.

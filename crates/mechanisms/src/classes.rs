@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Two schedulers share the link by weight:
-//! * **Deficit weighted round robin** (Shreedhar and Varghese, SIGCOMM 1995): in its turn a class may send `weight` full
-//!   packets' bytes, and keeps what it does not use while packets wait.
+//! * **Deficit weighted round robin** (Shreedhar and Varghese, SIGCOMM 1995): in its turn a class may send `weight`
+//!   full packets' bytes, and keeps what it does not use while packets wait.
 //! * **Weighted fair queueing** by start times (Goyal, Vin and Cheng, SIGCOMM 1996): a packet starts, in virtual time,
 //!   at the end of its class's packet before it or at the start of the packet in service, whichever is later, and takes
 //!   its bytes over the weight. The earliest start is served next. The bound on its fairness holds for a link of
@@ -55,8 +55,8 @@ pub struct ClassParams {
     pub weight: Option<u32>,
     /// The order in which the packets of the class are served. Default `fifo`.
     pub order: OrderInClass,
-    /// The most that may wait in the class, such as `"200KB"` or `"100 packets"`: more than 0. The port's `buffer` limits
-    /// all classes together as well. Default as much as that.
+    /// The most that may wait in the class, such as `"200KB"` or `"100 packets"`: more than 0. The port's `buffer`
+    /// limits all classes together as well. Default as much as that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Depth>,
     /// Marks by the class's own queue. The port's own marking, where it is on, acts as well.

@@ -9,9 +9,9 @@
 //!                     │ no room: back to its sender, once, or dropped
 //! ```
 //!
-//! Packets whose priority is `priority`, or higher, wait in the header queue as well: acknowledgements and other control
-//! packets, where `host.ack_priority` says so. Each limit concerns its own queue, with the packet in service where the
-//! port's `counts` says so. With [`classes`](crate::classes) the class of `priority` is the header queue.
+//! Packets whose priority is `priority`, or higher, wait in the header queue as well: acknowledgements and other
+//! control packets, where `host.ack_priority` says so. Each limit concerns its own queue, with the packet in service
+//! where the port's `counts` says so. With [`classes`](crate::classes) the class of `priority` is the header queue.
 
 use std::fmt;
 use std::str::FromStr;

@@ -326,10 +326,11 @@ proptest! {
             for wait in &waits {
                 // 84 bytes take 67,200 ps.
                 now += Span::from_ps(67_200 + wait);
+                let time = now;
                 let (source, destination) = (Address::V4(1), Address::V4(2));
                 let (interface, bytes) = (0, 60);
                 let (segment, datagram, dscp, is_cut) = (None, None, 0, false);
-                analyser.frame(&Frame { time: now, interface, source, destination, bytes, segment, datagram, dscp, is_cut });
+                analyser.frame(&Frame { time, interface, source, destination, bytes, segment, datagram, dscp, is_cut });
             }
             analyser.finish().bursts
         };

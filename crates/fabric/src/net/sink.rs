@@ -39,8 +39,8 @@ pub trait Sink {
     /// The packet in `slot` has lost its payload at `port`.
     fn trimmed(&mut self, _port: PortId, _slot: Slot) {}
 
-    /// The trimmed packet in `slot` found no room at `port`, and is now addressed to its sender: the switch of `port` is
-    /// to send it on.
+    /// The trimmed packet in `slot` found no room at `port`, and is now addressed to its sender: the switch of `port`
+    /// is to send it on.
     fn bounced(&mut self, _port: PortId, _slot: Slot) {
         unreachable!("this world sends no packet back")
     }

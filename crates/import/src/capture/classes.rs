@@ -1,4 +1,4 @@
-//! [`Classes`]: what traffic is told apart by, and its names in a scenario.
+//! [`Classes`]: the property that divides traffic into classes, and their names in a scenario.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use plimsoll_bursts::Frame;
 use super::ends::End;
 use super::options::CaptureClassBy;
 
-/// What the class of a conversation follows from, as its first packet shows it.
+/// The properties from which the class of a conversation follows, as its first packet shows them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ClassOf {
     pub(super) is_datagram: bool,
@@ -69,7 +69,7 @@ pub(super) struct Classes {
     keys: Vec<ClassKey>,
 }
 
-/// The most classes that are told apart while reading.
+/// The most classes that are distinguished while reading.
 const CLASSES_MAX: usize = 64;
 
 impl Classes {

@@ -22,7 +22,7 @@ pub(super) struct SeenExchange {
     /// The time from the last byte of the request to the first of the response.
     pub(super) turnaround: Span,
     pub(super) latency: Span,
-    /// Packets passed several interfaces, so that times are those of arrivals and departures.
+    /// Packets passed several interfaces, so that it has the times of arrivals and of departures.
     pub(super) has_copies: bool,
 }
 
@@ -145,7 +145,7 @@ impl Collected {
         self.exchanges.len() + self.flows.len() >= self.messages_max
     }
 
-    /// Returns whether there is no message at all.
+    /// Returns whether no message was collected.
     pub(super) fn is_silent(&self) -> bool {
         self.exchanges.is_empty() && self.flows.is_empty()
     }

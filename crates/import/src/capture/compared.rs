@@ -1,4 +1,4 @@
-//! [`ComparedClass`]: what a run of the imported scenario can be compared with, and [`Tally`], which counts it.
+//! [`ComparedClass`]: the measurements that a run of the imported scenario can be compared with; [`Tally`] counts them.
 
 use hdrhistogram::Histogram;
 use plimsoll_bursts::CapturedSegment;
@@ -124,7 +124,7 @@ impl Tally {
         add(&mut self.handshake, time);
     }
 
-    /// Counts the time until an end has acknowledged what it received.
+    /// Counts the time until an end has acknowledged received data.
     pub(super) fn turnaround(&mut self, by_server: bool, time: Span) {
         add(if by_server { &mut self.to_server } else { &mut self.to_client }, time);
     }

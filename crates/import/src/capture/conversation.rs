@@ -1,4 +1,4 @@
-//! [`Conversation`]: the turns of two ends. See [`super`] for what is a message.
+//! [`Conversation`]: the turns of two ends. [`super`] defines a message.
 
 use plimsoll_bursts::{CapturedSegment, Datagram, Frame, LastPackets};
 use plimsoll_units::{Span, Time};
@@ -36,7 +36,7 @@ pub(super) struct Conversation {
 /// The side of a conversation that sends, since the direction has last changed.
 #[derive(Clone, Copy, Debug)]
 enum ConversationTurn {
-    /// Nobody has sent since the last message.
+    /// Neither end has sent since the last message.
     Nobody,
     /// The client sends a request.
     Client(ByteRun),

@@ -91,7 +91,7 @@ impl<R: Read> MergedCaptures<R> {
         Some(Frame { time, ..frame })
     }
 
-    /// Returns what was corrected or left out while reading.
+    /// Returns the corrections and omissions made while reading.
     pub(super) fn notes(&self) -> Vec<Note> {
         let mut notes = Vec::new();
         let mut note = |remark, text| notes.push(Note { remark, text });

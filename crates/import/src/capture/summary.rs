@@ -1,4 +1,4 @@
-//! [`summarise`]: the messages of a capture as the traffic of a scenario, with what has to be known about it.
+//! [`summarise`]: the messages of a capture as the traffic of a scenario, with notes about it.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -139,7 +139,7 @@ fn largest_classes(collected: &mut Collected) -> Vec<String> {
     names
 }
 
-/// Returns what has to be known about one class.
+/// Returns the notes about one class.
 fn about(name: &str, tally: &Tally, exchanges: usize, idle: Span) -> Vec<Note> {
     let mut notes = Vec::new();
     let compared = tally.compared(String::new(), std::iter::empty());

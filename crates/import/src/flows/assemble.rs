@@ -1,4 +1,4 @@
-//! [`found`]: the flows of all logs become classes of payload between numbered hosts, with notes on what was done.
+//! [`found`]: the flows of all logs become classes of payload between numbered hosts, with notes on each step.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,7 +39,7 @@ const HEADERS: u64 = 28;
 /// The longest time that a run can have, in nanoseconds.
 const DURATION_MAX: u64 = u64::MAX / 1000;
 
-/// Returns what the files have.
+/// Returns the contents of the files.
 pub(crate) fn found(
     intake: Intake,
     settings: &FlowSettings,

@@ -1,4 +1,4 @@
-//! [`Intake`]: the values of a record become an observation, or a count of what is ignored or damaged.
+//! [`Intake`]: the values of a record become an observation, or are counted as ignored or damaged.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

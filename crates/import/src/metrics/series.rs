@@ -1,6 +1,6 @@
 //! [`rates`]: the rate of a series in each of its steps.
 
-/// What the values of a series are.
+/// The quantity of a series' values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum SeriesForm {
     /// A sum since the start of a program, which begins at 0 again when the program restarts.

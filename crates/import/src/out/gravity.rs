@@ -20,7 +20,7 @@ pub(super) struct Gravity {
     hosts: Vec<(u32, f64, f64)>,
     /// The rate that all hosts send.
     pub(super) total: f64,
-    /// The files have what hosts send, and what they receive.
+    /// The files have the rates at which hosts send, and at which they receive.
     known: [bool; 2],
     /// The rate that all hosts receive, by the files, over that which they send.
     ratio: f64,
@@ -36,7 +36,7 @@ const STILL: f64 = 0.001;
 const SAME_TOTAL: f64 = 0.01;
 const SAME_RATE: f64 = 0.001;
 
-/// Returns what all hosts send, or what they receive where the files do not have that.
+/// Returns the rate at which all hosts send, or receive where the files lack that.
 pub(super) fn total(all: &[HostRates]) -> f64 {
     let sums = [|of: &HostRates| of.sent, |of: &HostRates| of.received].map(|rate| sum(all, rate));
     sums[0].or(sums[1]).unwrap_or(0.0)
@@ -84,7 +84,7 @@ impl Gravity {
         text
     }
 
-    /// Describes what was assumed.
+    /// Describes the assumptions.
     pub(super) fn sentence(&self) -> String {
         let mut text = match self.known {
             [true, true] => {
@@ -152,7 +152,7 @@ mod tests {
         Gravity::of(all, all.len())
     }
 
-    /// Returns what the model has for each host: sent, and received.
+    /// Returns the model's rates of each host: sent, and received.
     fn sums(gravity: &Gravity) -> Vec<(f64, f64)> {
         let all: f64 = gravity.hosts.iter().map(|(.., weight)| weight).sum();
         let to = |to: usize| {

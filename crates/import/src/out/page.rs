@@ -122,7 +122,7 @@ pub(super) fn page(
     })
 }
 
-/// Returns the row of a class, over so many seconds.
+/// Returns the row of a class, over a number of seconds.
 fn row(class: &TrafficClass, seconds: f64) -> Row {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
     let none = String::new;
@@ -262,7 +262,7 @@ fn fits(fits: &[ModelFit]) -> Grid {
     Grid::plain("Fit of the model", "class", &columns, fits.iter().map(row))
 }
 
-/// Returns the tables of what a run can be compared with.
+/// Returns the tables of measurements that a run can be compared with.
 fn compared(all: &[ComparedClass]) -> Vec<Grid> {
     let counts = ["connections", "data packets", "retransmitted", "filled gaps", "resets", "unanswered"];
     let counted = all.iter().map(|of| {

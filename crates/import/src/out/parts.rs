@@ -39,7 +39,7 @@ pub(super) struct WorkloadText {
     pub(super) files: Vec<NamedText>,
 }
 
-/// The workloads of a scenario, with what has to be known about them.
+/// The workloads of a scenario, with notes about them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Workloads {
     pub(super) all: Vec<WorkloadText>,

@@ -1,4 +1,4 @@
-//! [`ImportWriting`]: what a folder is written from, beside the traffic.
+//! [`ImportWriting`]: the input of a folder's files, beside the traffic.
 
 use super::network::ImportedNetwork;
 use crate::capture::ComparedClass;
@@ -22,7 +22,7 @@ pub struct ImportWriting<'a> {
     pub form: TrafficForm,
     /// The network of the scenario; its hosts are those that were found, by number.
     pub network: ImportedNetwork,
-    /// What a run can be compared with, by class.
+    /// The measurements that a run can be compared with, by class.
     pub compared: &'a [ComparedClass],
     /// The command that makes the folder again.
     pub command: &'a str,

@@ -18,7 +18,7 @@ pub struct Placed {
     pub graph: Option<String>,
     /// The names of the hosts in the scenario: those of the import by their numbers, then the others.
     pub hosts: Vec<String>,
-    /// What was assumed, and what was left out.
+    /// The assumptions, and the parts that were left out.
     pub notes: Vec<Note>,
 }
 

@@ -1,4 +1,4 @@
-//! [`Topology`]: a network as numbers or as a list of links, with what was assumed about it.
+//! [`Topology`]: a network as numbers or as a list of links, with the assumptions about it.
 
 use super::graph::FoundGraph;
 use crate::found::Note;
@@ -8,7 +8,7 @@ use crate::found::Note;
 pub struct Topology {
     /// The network's hosts, switches and links.
     pub shape: TopologyShape,
-    /// What the spec or the export does not say, and the values that were taken.
+    /// Values that the spec or the export lacks, and the ones that were taken.
     pub notes: Vec<Note>,
 }
 

@@ -41,7 +41,8 @@ struct Shaper {
     sent_by: Time,
 }
 
-/// The virtual time that a byte takes with weight 1: a multiple of all weights up to 16, so that their shares are exact.
+/// The virtual time that a byte takes with weight 1: a multiple of all weights up to 16, so that their shares are
+/// exact.
 const VIRTUAL_BYTE: u128 = 720_720;
 
 impl ClassScheduler {
@@ -88,7 +89,8 @@ impl ClassScheduler {
         }
     }
 
-    /// Returns the class of which the packet in `heads` fits into its deficit, in turn. At least one class has a packet.
+    /// Returns the class of which the packet in `heads` fits into its deficit, in turn. At least one class has a
+    /// packet.
     fn next_in_turn(&mut self, heads: &[Option<u64>; 8]) -> usize {
         loop {
             let state = &mut self.classes[self.turn];

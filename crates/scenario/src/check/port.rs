@@ -100,7 +100,8 @@ impl Checker<'_> {
                 || trim.service != HeaderService::Strict
                 || trim.victim != Victim::Arriving)
         {
-            let message = "with `classes` the class of `trim.priority` is the header queue, and has its limit and service";
+            let message =
+                "with `classes` the class of `trim.priority` is the header queue, with its limit and service";
             self.error(&keys(&path), message, "no `queue`, no `service`, and `victim = \"arriving\"`");
         }
     }

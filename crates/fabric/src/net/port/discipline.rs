@@ -271,8 +271,8 @@ impl Discipline {
         matches!(self, Discipline::Trimming(_))
     }
 
-    /// Decides on a packet of `priority` and `bytes` by what waits in its queue, and by the packet of `in_service` bytes
-    /// that is being sent.
+    /// Decides on a packet of `priority` and `bytes` by what waits in its queue, and by the packet of `in_service`
+    /// bytes that is being sent.
     pub(super) fn on_arrival(&self, priority: u8, bytes: u64, in_service: u64) -> Verdict {
         match self {
             Discipline::Scheduled(queues) => queues.on_arrival(priority, bytes),

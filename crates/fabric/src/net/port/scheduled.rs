@@ -83,8 +83,8 @@ impl ScheduledClasses {
         }
     }
 
-    /// Removes the packet that is sent next, among the priorities that `pause` lets through. The first packet of a class
-    /// blocks the others of it.
+    /// Removes the packet that is sent next, among the priorities that `pause` lets through. The first packet of a
+    /// class blocks the others of it.
     pub(super) fn pop(&mut self, now: Time, pause: PauseState) -> Option<Leaving> {
         let queues = &mut self.queues;
         let class = self.scheduler.next(now, |class| {

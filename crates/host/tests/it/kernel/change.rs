@@ -35,7 +35,9 @@ fn a_change_touches_only_what_differs() {
     let phantom = "phantom-queue-far-ingress";
     let (limiter, queue) = (identity(&world, "limiter"), identity(&world, phantom));
     let change = world.change(&changed());
-    let is_limiter = |part: &PlanMove<'_>| matches!(part, PlanMove::Make(Step::Program { pins, .. }) if pins.ends_with("limiter"));
+    fn is_limiter(part: &PlanMove<'_>) -> bool {
+        matches!(part, PlanMove::Make(Step::Program { pins, .. }) if pins.ends_with("limiter"))
+    }
     assert!(!change.difference.moves().iter().any(is_limiter), "{change}");
     assert_eq!(change_until(&change, false, &mut |_| {}).unwrap(), Vec::<String>::new());
     assert_eq!(identity(&world, "limiter"), limiter, "the limiter is another");

@@ -7,8 +7,9 @@ use crate::truth::lab::{Run, run};
 fn congested(switch: &str, transport: &str) -> Run {
     run(&format!(
         "version = 1\ntitle = 'classes'\n[run]\nduration = '50ms'\n[topology]\nkind = 'rack'\nhosts = 5\n\
-         rate = '1Gbps'\ndelay = '5us'\n[port.switch]\nbuffer = '400KB'\n{switch}\n[host]\npriority = {{ low = 1, high = 6 \
-         }}\n[transport]\n{transport}\nmin_rto = '2ms'\n[workload.low]\nkind = 'flows'\nfrom = ['h1', 'h2']\nto = 'h0'\n\
+         rate = '1Gbps'\ndelay = '5us'\n[port.switch]\nbuffer = '400KB'\n{switch}\n[host]\n\
+         priority = {{ low = 1, high = 6 }}\n[transport]\n{transport}\nmin_rto = '2ms'\n\
+         [workload.low]\nkind = 'flows'\nfrom = ['h1', 'h2']\nto = 'h0'\n\
          [workload.high]\nkind = 'flows'\nfrom = ['h3', 'h4']\nto = 'h0'\n[observe]\ngoodput_every = '1ms'\n"
     ))
 }
@@ -71,8 +72,8 @@ fn a_class_keeps_its_rate_on_an_idle_link() {
 #[test]
 fn buffers_and_thresholds_concern_their_own_class() {
     let run = congested(
-        "classes = { priority = { '0..3' = { weight = 1, ecn = { threshold = '20KB' } }, '4..7' = { weight = 1, buffer = \
-         '30KB' } } }",
+        "classes = { priority = { '0..3' = { weight = 1, ecn = { threshold = '20KB' } }, \
+         '4..7' = { weight = 1, buffer = '30KB' } } }",
         "kind = 'dctcp'",
     );
     let ((_, low_marked, low_again), (_, high_marked, high_again)) =

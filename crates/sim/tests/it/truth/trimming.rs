@@ -4,10 +4,10 @@ use crate::truth::lab::{Run, run};
 
 fn incast(switch: &str) -> Run {
     run(&format!(
-        "version = 1\ntitle = 'trimming'\n[run]\nduration = '20ms'\ndrain = '1s'\n[topology]\nkind = 'leaf-spine'\nleaves = \
-         3\nspines = 2\nhosts_per_leaf = 4\nrate = '10Gbps'\ndelay = '1us'\n[port.switch]\n{switch}\n\
-         [host]\nack_priority = 7\n[transport]\nkind = 'tcp'\nmin_rto = '1ms'\n[workload.incast]\nkind = 'incast'\nsize = \
-         '60KB'\nevery = '2ms'\nrounds = 8\n"
+        "version = 1\ntitle = 'trimming'\n[run]\nduration = '20ms'\ndrain = '1s'\n[topology]\nkind = 'leaf-spine'\n\
+         leaves = 3\nspines = 2\nhosts_per_leaf = 4\nrate = '10Gbps'\ndelay = '1us'\n[port.switch]\n{switch}\n\
+         [host]\nack_priority = 7\n[transport]\nkind = 'tcp'\nmin_rto = '1ms'\n\
+         [workload.incast]\nkind = 'incast'\nsize = '60KB'\nevery = '2ms'\nrounds = 8\n"
     ))
 }
 
