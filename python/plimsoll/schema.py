@@ -345,6 +345,10 @@ class Port(TypedDict, total=False):
     pfc: Union[PfcParams, Literal["off"]]
     """Priority flow control on the links into the switch: no packet is lost for lack of room. `buffer`, in bytes,
     then limits the packets that arrive by one link, and is shared among the priorities in use."""
+    classes: Union[ClassesParams, Literal["off"]]
+    """Queues by class: strict ones, and ones that share the link by weight. `order` does not count."""
+    trim: Union[TrimParams, Literal["off"]]
+    """Trimming: a data packet that finds no room loses its payload, and its header goes on."""
     ecn: Union[EcnParams, Literal["off"]]
     """Mark ECN at a threshold on the instantaneous queue."""
     red: Union[RedParams, Literal["off"]]
@@ -396,6 +400,35 @@ class PfcParams(TypedDict, total=False):
     microsecond)."""
 
 
+class ClassesParams(TypedDict, total=False):
+    """Queues by class. Each packet waits in the queue of its priority's class, and the scheduler decides which
+    class sends next. Priorities without a class share one of weight 1."""
+    scheduler: WeightedScheduler
+    """How the classes with a weight share what strict classes leave. Default `dwrr`."""
+    priority: Mapping[str, ClassParams]
+    """The class of a priority such as `"7"`, or of several such as `"0..4"`, the last one included. Priorities are
+    0 to 7, and each has one class at most."""
+
+
+class ClassParams(TypedDict, total=False):
+    """One class of a port: a queue, its limits, and its part in the schedule."""
+    weight: int
+    """The class's share of the link beside other classes with a weight: 1 to 1000. A class without a weight is
+    strict: it is served before all classes with one, the class of the highest priority first."""
+    order: OrderInClass
+    """The order in which the packets of the class are served. Default `fifo`."""
+    buffer: Depth
+    """The most that may wait in the class, such as `"200KB"` or `"100 packets"`: more than 0. The port's `buffer`
+    limits all classes together as well. Default as much as that."""
+    ecn: EcnParams
+    """Marks by the class's own queue. The port's own marking, where it is on, acts as well."""
+    rate: Rate
+    """The most that the class sends, even where the link is idle: more than 0. Default no limit."""
+    burst: Bytes
+    """The bytes that a class with a `rate` may send at once after a pause, at least one full packet. Default one
+    full packet."""
+
+
 class EcnParams(TypedDict, total=False):
     """A plain ECN threshold on a port's queue. Marks only packets that can carry a mark (ECT); the others are left
     alone."""
@@ -408,6 +441,28 @@ class EcnParams(TypedDict, total=False):
     compare: Compare
     """Whether a queue of exactly K marks (`at-least`, as the ns-2 studies did) or not (`more`, as RFC 8257 words
     it). Default `more`."""
+
+
+class TrimParams(TypedDict, total=False):
+    """Trimming at a port of a switch. TCP ignores a trimmed packet, as a real host does whose checksum fails: to
+    TCP the packet is lost."""
+    header: Bytes
+    """The size of a trimmed packet on the wire: 40 B to 512 B. Packets that are not longer are not trimmed. Default
+    64 B, as in NDP."""
+    priority: int
+    """The priority of a trimmed packet from here on, 1 to 7. Packets of this priority and higher ones are served
+    from the header queue. Default 7."""
+    queue: Depth
+    """The most that may wait in the header queue: more than 0. Default twice the port's `buffer`, as in htsim. With
+    `classes` the `buffer` of the class limits it, and this key is not used."""
+    service: HeaderService
+    """The service of the header queue while data wait too: `"strict"`, or the number of headers for each data
+    packet, such as `"10:1"` (NDP). Default `strict`. With `classes` their scheduler decides, and this key is not
+    used."""
+    victim: Victim
+    """The packet that is trimmed. Default `arriving`."""
+    bounce: bool
+    """A header that finds no room is sent back to its sender, once, in place of being dropped. Default false."""
 
 
 class RedParams(TypedDict, total=False):
@@ -1995,6 +2050,10 @@ class PortPartial(TypedDict, total=False):
     pfc: Union[PfcParamsPartial, Literal["off"]]
     """Priority flow control on the links into the switch: no packet is lost for lack of room. `buffer`, in bytes,
     then limits the packets that arrive by one link, and is shared among the priorities in use."""
+    classes: Union[ClassesParamsPartial, Literal["off"]]
+    """Queues by class: strict ones, and ones that share the link by weight. `order` does not count."""
+    trim: Union[TrimParamsPartial, Literal["off"]]
+    """Trimming: a data packet that finds no room loses its payload, and its header goes on."""
     ecn: Union[EcnParamsPartial, Literal["off"]]
     """Mark ECN at a threshold on the instantaneous queue."""
     red: Union[RedParamsPartial, Literal["off"]]
@@ -2046,6 +2105,35 @@ class PfcParamsPartial(TypedDict, total=False):
     microsecond)."""
 
 
+class ClassesParamsPartial(TypedDict, total=False):
+    """Queues by class. Each packet waits in the queue of its priority's class, and the scheduler decides which
+    class sends next. Priorities without a class share one of weight 1."""
+    scheduler: WeightedScheduler
+    """How the classes with a weight share what strict classes leave. Default `dwrr`."""
+    priority: Mapping[str, ClassParamsPartial]
+    """The class of a priority such as `"7"`, or of several such as `"0..4"`, the last one included. Priorities are
+    0 to 7, and each has one class at most."""
+
+
+class ClassParamsPartial(TypedDict, total=False):
+    """One class of a port: a queue, its limits, and its part in the schedule."""
+    weight: int
+    """The class's share of the link beside other classes with a weight: 1 to 1000. A class without a weight is
+    strict: it is served before all classes with one, the class of the highest priority first."""
+    order: OrderInClass
+    """The order in which the packets of the class are served. Default `fifo`."""
+    buffer: Depth
+    """The most that may wait in the class, such as `"200KB"` or `"100 packets"`: more than 0. The port's `buffer`
+    limits all classes together as well. Default as much as that."""
+    ecn: EcnParamsPartial
+    """Marks by the class's own queue. The port's own marking, where it is on, acts as well."""
+    rate: Rate
+    """The most that the class sends, even where the link is idle: more than 0. Default no limit."""
+    burst: Bytes
+    """The bytes that a class with a `rate` may send at once after a pause, at least one full packet. Default one
+    full packet."""
+
+
 class EcnParamsPartial(TypedDict, total=False):
     """A plain ECN threshold on a port's queue. Marks only packets that can carry a mark (ECT); the others are left
     alone."""
@@ -2058,6 +2146,28 @@ class EcnParamsPartial(TypedDict, total=False):
     compare: Compare
     """Whether a queue of exactly K marks (`at-least`, as the ns-2 studies did) or not (`more`, as RFC 8257 words
     it). Default `more`."""
+
+
+class TrimParamsPartial(TypedDict, total=False):
+    """Trimming at a port of a switch. TCP ignores a trimmed packet, as a real host does whose checksum fails: to
+    TCP the packet is lost."""
+    header: Bytes
+    """The size of a trimmed packet on the wire: 40 B to 512 B. Packets that are not longer are not trimmed. Default
+    64 B, as in NDP."""
+    priority: int
+    """The priority of a trimmed packet from here on, 1 to 7. Packets of this priority and higher ones are served
+    from the header queue. Default 7."""
+    queue: Depth
+    """The most that may wait in the header queue: more than 0. Default twice the port's `buffer`, as in htsim. With
+    `classes` the `buffer` of the class limits it, and this key is not used."""
+    service: HeaderService
+    """The service of the header queue while data wait too: `"strict"`, or the number of headers for each data
+    packet, such as `"10:1"` (NDP). Default `strict`. With `classes` their scheduler decides, and this key is not
+    used."""
+    victim: Victim
+    """The packet that is trimmed. Default `arriving`."""
+    bounce: bool
+    """A header that finds no room is sent back to its sender, once, in place of being dropped. Default false."""
 
 
 class RedParamsPartial(TypedDict, total=False):
@@ -3392,11 +3502,22 @@ Eviction = Literal["as-needed", "one"]
 PauseScope = Literal["priority", "link"]
 """The packets that a pause stops: one priority, or all."""
 
+WeightedScheduler = Literal["dwrr", "wfq"]
+"""The rule by which classes share the link by weight."""
+
+OrderInClass = Literal["fifo", "fair-per-flow"]
+"""The order in which the packets of a class are served."""
+
 Depth = str
 """A queue depth: a size such as "30KB" or a count such as "65 packets"."""
 
 MarkAt = Literal["enqueue", "dequeue"]
 """When a packet is compared with the threshold."""
+
+HeaderService = str
+
+Victim = Literal["arriving", "coin-tail"]
+"""The packet that loses its payload when an arriving one finds no room."""
 
 WredQueue = Literal["priority", "port"]
 """Chooses the queue that the rule of a priority reads."""

@@ -9,8 +9,7 @@
 //!                     │ no room: back to its sender, once, or dropped
 //! ```
 //!
-//! Packets whose priority is `priority`, or higher, wait in the header queue as well: acknowledgements and other
-//! control packets, where `host.ack_priority` says so. Each limit concerns its own queue, with the packet in service
+//! Packets without data, such as acknowledgements, wait in the header queue as well. Each limit concerns its own queue, with the packet in service
 //! where the port's `counts` says so. With [`classes`](crate::classes) the class of `priority` is the header queue.
 
 use std::fmt;
@@ -31,8 +30,7 @@ pub struct TrimParams {
     /// The size of a trimmed packet on the wire: 40 B to 512 B. Packets that are not longer are not trimmed. Default
     /// 64 B, as in NDP.
     pub header: Bytes,
-    /// The priority of a trimmed packet from here on, 1 to 7. Packets of this priority and higher ones are served from
-    /// the header queue. Default 7.
+    /// The priority of a trimmed packet from here on, 1 to 7. Default 7.
     #[schemars(range(min = 1, max = 7))]
     pub priority: u8,
     /// The most that may wait in the header queue: more than 0. Default twice the port's `buffer`, as in htsim. With

@@ -196,6 +196,12 @@ impl Packet {
         self.flags.has(Flags::TRIMMED)
     }
 
+    /// Returns whether the packet has no payload on the wire.
+    #[inline]
+    pub fn is_header(&self) -> bool {
+        self.len == 0 || self.is_trimmed()
+    }
+
     /// Returns whether the packet is a trimmed one on its way back to its sender.
     #[inline]
     pub fn is_bounced(&self) -> bool {

@@ -9,6 +9,7 @@
 mod class_queues;
 mod discipline;
 mod express;
+mod fair_queues;
 mod general;
 mod head_pacer;
 mod marking;
@@ -16,6 +17,7 @@ mod rules;
 mod scheduled;
 mod sizes;
 mod trimming;
+mod waiting;
 
 use std::sync::Arc;
 
@@ -24,11 +26,10 @@ use plimsoll_mechanisms::phantom_queue::PhantomQueue;
 use plimsoll_units::Time;
 
 pub use class_queues::{ClassQueues, ClassRates, ClassSignal};
-pub use discipline::{
-    Discipline, DisciplineFactory, FairQueues, PriorityQueues, QueueDiscipline, Queued, ServiceOrder,
-};
+pub use discipline::{Discipline, DisciplineFactory, PriorityQueues, QueueDiscipline, Queued, ServiceOrder};
 pub(crate) use express::Admitted;
 pub use express::Express;
+pub use fair_queues::FairQueues;
 pub use general::General;
 pub use head_pacer::HeadPacer;
 pub use marking::Marker;

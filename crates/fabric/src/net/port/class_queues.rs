@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use plimsoll_circuits::{Classify, Configuration, Demand};
 use plimsoll_units::{Rate, Span, Time};
 
-use super::discipline::Waiting;
+use super::waiting::Waiting;
 use crate::net::{Packet, PathClass, Slot};
 
 /// The rates of a host's two ways into a hybrid network.

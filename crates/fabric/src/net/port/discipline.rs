@@ -12,9 +12,11 @@ use plimsoll_units::Time;
 
 use super::BufferLimit;
 use super::class_queues::{ClassQueues, DepartingPacket};
+use super::fair_queues::FairQueues;
 use super::marking::Verdict;
 use super::scheduled::ScheduledClasses;
 use super::trimming::TrimmingQueues;
+use super::waiting::{Leaving, Waiting, begins_anew};
 use crate::net::topology::Link;
 use crate::net::{Flags, Packet, Sink, Slot, WaitPlace};
 
@@ -102,69 +104,6 @@ pub struct Queued {
     pub mark: bool,
     slot: Slot,
     draws: bool,
-}
-
-/// A packet that waits, in a quarter of a cache line: the fields that a queue decides by, and the packet's slot.
-#[derive(Clone, Copy, Debug)]
-pub struct Waiting {
-    /// The time since which it waits.
-    pub(super) since: Time,
-    pub(super) slot: Slot,
-    /// The number of bytes on the wire.
-    pub(super) size: u16,
-    /// 802.1p priority, 0..=7.
-    pub(super) priority: u8,
-    /// The pacer decided, when the packet arrived, that it draws when it leaves.
-    pub(super) draws: bool,
-}
-
-const _: () = assert!(size_of::<Waiting>() == 16, "four fit into a cache line");
-
-/// A packet that leaves its queue to be sent.
-#[derive(Debug)]
-pub(super) struct Leaving {
-    pub(super) waiting: Waiting,
-    /// The discipline decided that it is marked.
-    pub(super) mark: bool,
-}
-
-impl Leaving {
-    /// A packet that its queue does not mark.
-    #[inline]
-    pub(super) fn unmarked(waiting: Waiting) -> Leaving {
-        Leaving { waiting, mark: false }
-    }
-}
-
-impl Waiting {
-    /// Returns `packet`, which is in `slot`, as a packet that waits from `since` on.
-    #[inline]
-    pub(super) fn new(slot: Slot, packet: &Packet, since: Time, draws: bool) -> Waiting {
-        Waiting { since, slot, size: packet.size, priority: packet.priority, draws }
-    }
-
-    /// Returns the packet and its arrival time, for a discipline from outside.
-    fn queued(self, packet: &Packet) -> Queued {
-        let Waiting { since, slot, draws, .. } = self;
-        Queued { packet: *packet, since, mark: false, slot, draws }
-    }
-}
-
-/// Deficit round robin over the flows that have packets here.
-#[derive(Clone, Debug, Default)]
-pub struct FairQueues {
-    quantum: u64,
-    /// The flows in the order of their turns.
-    turns: VecDeque<FlowQueue>,
-    packets: usize,
-}
-
-#[derive(Clone, Debug)]
-struct FlowQueue {
-    /// The connection and its direction.
-    flow: u64,
-    deficit: u64,
-    packets: VecDeque<Waiting>,
 }
 
 /// A queue for each priority. The queue of priority 0, which most packets have, shares its cache line with the counts.
@@ -271,12 +210,11 @@ impl Discipline {
         matches!(self, Discipline::Trimming(_))
     }
 
-    /// Decides on a packet of `priority` and `bytes` by what waits in its queue, and by the packet of `in_service`
-    /// bytes that is being sent.
-    pub(super) fn on_arrival(&self, priority: u8, bytes: u64, in_service: u64) -> Verdict {
+    /// Decides on `packet` by the length of its queue, and by the packet of `in_service` bytes that is being sent.
+    pub(super) fn on_arrival(&self, packet: &Packet, in_service: u64) -> Verdict {
         match self {
-            Discipline::Scheduled(queues) => queues.on_arrival(priority, bytes),
-            Discipline::Trimming(queues) => queues.on_arrival(priority, bytes, in_service),
+            Discipline::Scheduled(queues) => queues.on_arrival(packet.priority, u64::from(packet.size)),
+            Discipline::Trimming(queues) => queues.on_arrival(packet, in_service),
             _ => Verdict::Pass,
         }
     }
@@ -297,7 +235,7 @@ impl Discipline {
             Discipline::Priorities(queues) => queues.push(waiting),
             Discipline::Classes(queues) => queues.push(waiting, packet),
             Discipline::Scheduled(queues) => queues.push(waiting, directed_flow(packet)),
-            Discipline::Trimming(queues) => queues.push(waiting),
+            Discipline::Trimming(queues) => queues.push(waiting, packet),
             Discipline::Pfabric(queue) => {
                 let (rank, flow, size) = (packet.rank, directed_flow(packet), packet.size);
                 queue.push(u64::from(rank), flow, u64::from(size), waiting, |victim| dropped(victim.slot));
@@ -388,7 +326,7 @@ impl Discipline {
     pub(super) fn len(&self) -> usize {
         match self {
             Discipline::Fifo(queue) => queue.len(),
-            Discipline::FairPerFlow(queues) => queues.packets,
+            Discipline::FairPerFlow(queues) => queues.len(),
             Discipline::Priorities(queues) => queues.packets,
             Discipline::Classes(queues) => queues.len(),
             Discipline::Scheduled(queues) => queues.len(),
@@ -402,53 +340,6 @@ impl Discipline {
 /// Returns a connection's direction as one number.
 fn directed_flow(packet: &Packet) -> u64 {
     u64::from(packet.flow) << 1 | u64::from(packet.flags.has(Flags::FROM_SERVER))
-}
-
-impl FairQueues {
-    /// Makes queues of which none has a packet; a flow may send `quantum` bytes in its turn.
-    pub(super) fn new(quantum: u64) -> FairQueues {
-        FairQueues { quantum, ..FairQueues::default() }
-    }
-
-    /// Returns the packet that is served next.
-    pub(super) fn first(&mut self) -> Option<&Waiting> {
-        self.turn();
-        self.turns.front().and_then(|flow| flow.packets.front())
-    }
-
-    pub(super) fn push(&mut self, waiting: Waiting, flow: u64) {
-        self.packets += 1;
-        // A NIC has few flows with packets waiting at a time; a scan beats a table.
-        if let Some(queue) = self.turns.iter_mut().find(|queue| queue.flow == flow) {
-            queue.packets.push_back(waiting);
-        } else {
-            let packets = VecDeque::from([waiting]);
-            self.turns.push_back(FlowQueue { flow, deficit: self.quantum, packets });
-        }
-    }
-
-    /// Moves the flow to be served next to the front.
-    fn turn(&mut self) {
-        while let Some(first) = self.turns.front_mut()
-            && let Some(head) = first.packets.front()
-            && u64::from(head.size) > first.deficit
-        {
-            first.deficit += self.quantum;
-            self.turns.rotate_left(1);
-        }
-    }
-
-    pub(super) fn pop(&mut self, pause: PauseState) -> Option<Waiting> {
-        self.turn();
-        let first = self.turns.front_mut()?;
-        let waiting = first.packets.pop_front_if(|waiting| pause.may(waiting.priority))?;
-        first.deficit -= u64::from(waiting.size);
-        if first.packets.is_empty() {
-            self.turns.pop_front();
-        }
-        self.packets -= 1;
-        Some(waiting)
-    }
 }
 
 impl PriorityQueues {
@@ -471,13 +362,10 @@ impl PriorityQueues {
     }
 }
 
-/// Returns whether the queue is empty; then the next packet gets the first place of the ring, which is in the cache. A
-/// ring that was long once would otherwise step through all of its memory, even if only one packet waits at a time.
-#[inline]
-pub(super) fn begins_anew(queue: &mut VecDeque<Waiting>) -> bool {
-    let is_empty = queue.is_empty();
-    if is_empty {
-        queue.clear();
+impl Waiting {
+    /// Returns the packet and its arrival time, for a discipline from outside.
+    fn queued(self, packet: &Packet) -> Queued {
+        let Waiting { since, slot, draws, .. } = self;
+        Queued { packet: *packet, since, mark: false, slot, draws }
     }
-    is_empty
 }

@@ -15,8 +15,9 @@ use plimsoll_memory::prefetch_for_later;
 use plimsoll_units::Time;
 
 use super::class_queues::{ClassQueues, ClassSignal};
-use super::discipline::{Discipline, Leaving, Waiting};
+use super::discipline::Discipline;
 use super::marking::{Marker, Verdict};
+use super::waiting::{Leaving, Waiting};
 use super::{ANY, HeadPacer, PLAIN, PortConfig, PortRules, SharedRoom, Trimmer};
 use crate::net::{Packet, PathClass, PortId, QueueMeter, Sink, Slot, WaitPlace};
 
@@ -273,9 +274,9 @@ impl General {
     }
 
     fn admit_by_mechanisms(&mut self, id: PortId, now: Time, slot: Slot, sink: &mut impl Sink) -> Verdict {
-        let &Packet { size, priority, dst, .. } = sink.packet(slot);
-        let (class, size) = (sink.packet(slot).path_class(), u64::from(size));
-        let in_class = self.rest.discipline.on_arrival(priority, size, self.in_service(now));
+        let packet = sink.packet(slot);
+        let (dst, class, size) = (packet.dst, packet.path_class(), u64::from(packet.size));
+        let in_class = self.rest.discipline.on_arrival(packet, self.in_service(now));
         let has_room = in_class != Verdict::Drop && self.class_has_room(now, dst.0, class, size);
         if let Some(marker) = &mut self.rest.extras.marker
             && self.busy_until < now
@@ -337,9 +338,9 @@ impl General {
 
     /// Returns whether the trimmed packet in `slot` finds room, which it then has in a shared buffer.
     fn has_room_for_header(&mut self, now: Time, slot: Slot, sink: &mut impl Sink) -> bool {
-        let &Packet { size, priority, .. } = sink.packet(slot);
-        let size = u64::from(size);
-        self.rest.discipline.on_arrival(priority, size, self.in_service(now)) != Verdict::Drop
+        let packet = sink.packet(slot);
+        let size = u64::from(packet.size);
+        self.rest.discipline.on_arrival(packet, self.in_service(now)) != Verdict::Drop
             && self.class_has_room(now, 0, PathClass::Either, size)
             && self.take_shared(size, sink)
     }

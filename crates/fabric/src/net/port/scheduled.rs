@@ -8,9 +8,10 @@ use plimsoll_mechanisms::ecn::Ecn;
 use plimsoll_mechanisms::pfc::PauseState;
 use plimsoll_units::Time;
 
-use super::discipline::{FairQueues, Leaving, Waiting, begins_anew};
+use super::fair_queues::FairQueues;
 use super::marking::Verdict;
 use super::rules::BufferLimit;
+use super::waiting::{Leaving, Waiting, begins_anew};
 
 /// The queues of a port by class. The state machine of the schedule is [`ClassScheduler`]; here are the packets.
 #[derive(Debug)]

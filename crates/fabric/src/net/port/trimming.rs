@@ -8,9 +8,9 @@ use plimsoll_mechanisms::trim::{HeaderService, TrimParams, Victim};
 use rand::Rng;
 use rand_pcg::Pcg64;
 
-use super::discipline::{Waiting, begins_anew};
 use super::marking::Verdict;
 use super::rules::BufferLimit;
+use super::waiting::{Waiting, begins_anew};
 use crate::net::Packet;
 
 /// Decides which packets a port cuts, and which it sends back.
@@ -59,13 +59,11 @@ impl Trimmer {
     }
 }
 
-/// A queue of data and a queue of headers, in which packets of a high priority wait as well.
+/// A queue of data, and a queue of headers, in which packets without data wait as well.
 #[derive(Debug)]
 pub struct TrimmingQueues {
     data: LimitedQueue,
     headers: LimitedQueue,
-    /// Packets of this priority and higher ones wait in the header queue.
-    priority: u8,
     service: HeaderService,
     /// The packets of the header queue sent since the last data packet, while data waited.
     in_a_row: u32,
@@ -96,24 +94,27 @@ impl TrimmingQueues {
         TrimmingQueues {
             data: LimitedQueue::new(limit),
             headers: LimitedQueue::new(of_headers),
-            priority: params.priority,
             service: params.service,
             in_a_row: 0,
             sends_header: false,
         }
     }
 
-    /// Decides on a packet of `priority` and `bytes`, while `in_service` bytes are being sent.
-    pub(super) fn on_arrival(&self, priority: u8, bytes: u64, in_service: u64) -> Verdict {
-        let is_header = priority >= self.priority;
+    /// Decides on `packet`, while `in_service` bytes are being sent.
+    pub(super) fn on_arrival(&self, packet: &Packet, in_service: u64) -> Verdict {
+        let is_header = packet.is_header();
         let queue = if is_header { &self.headers } else { &self.data };
         let of_queue = if is_header == self.sends_header { in_service } else { 0 };
         let LimitedQueue { packets, bytes: waiting, limit } = queue;
-        if limit.has_room(packets.len(), *waiting, of_queue, bytes) { Verdict::Pass } else { Verdict::Drop }
+        if limit.has_room(packets.len(), *waiting, of_queue, u64::from(packet.size)) {
+            Verdict::Pass
+        } else {
+            Verdict::Drop
+        }
     }
 
-    pub(super) fn push(&mut self, waiting: Waiting) {
-        let queue = if waiting.priority >= self.priority { &mut self.headers } else { &mut self.data };
+    pub(super) fn push(&mut self, waiting: Waiting, packet: &Packet) {
+        let queue = if packet.is_header() { &mut self.headers } else { &mut self.data };
         queue.bytes += u64::from(waiting.size);
         queue.packets.push_back(waiting);
     }

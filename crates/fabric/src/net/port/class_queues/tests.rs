@@ -2,7 +2,7 @@ use plimsoll_circuits::{Classify, Configuration, Demand, Matching};
 use plimsoll_units::{Rate, Span, Time};
 
 use super::{ClassQueues, ClassRates, ClassSignal};
-use crate::net::port::discipline::Waiting;
+use crate::net::port::waiting::Waiting;
 use crate::net::{HostId, Packet, PathClass, Slot};
 
 /// Host 0 of three, with circuits of 8 Gb/s (a byte a nanosecond) and a packet switch of 0.8 Gb/s.

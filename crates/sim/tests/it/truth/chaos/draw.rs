@@ -228,7 +228,7 @@ fn queue(dice: &mut Dice, pauses: bool) -> String {
             "{}",
             "{ service = '10:1', victim = 'coin-tail' }",
             "{ queue = '4 packets', bounce = true, victim = 'coin-tail' }",
-            "{ header = '100B', priority = 5, queue = '200B', bounce = true }",
+            "{ header = '100B', priority = 5, queue = '800B', bounce = true }",
         ]);
         return format!("buffer = '15KB'\ncounts = 'waiting-and-in-service'\ntrim = {trim}\n");
     }
