@@ -450,8 +450,7 @@ class TrimParams(TypedDict, total=False):
     """The size of a trimmed packet on the wire: 40 B to 512 B. Packets that are not longer are not trimmed. Default
     64 B, as in NDP."""
     priority: int
-    """The priority of a trimmed packet from here on, 1 to 7. Packets of this priority and higher ones are served
-    from the header queue. Default 7."""
+    """The priority of a trimmed packet from here on, 1 to 7. Default 7."""
     queue: Depth
     """The most that may wait in the header queue: more than 0. Default twice the port's `buffer`, as in htsim. With
     `classes` the `buffer` of the class limits it, and this key is not used."""
@@ -2155,8 +2154,7 @@ class TrimParamsPartial(TypedDict, total=False):
     """The size of a trimmed packet on the wire: 40 B to 512 B. Packets that are not longer are not trimmed. Default
     64 B, as in NDP."""
     priority: int
-    """The priority of a trimmed packet from here on, 1 to 7. Packets of this priority and higher ones are served
-    from the header queue. Default 7."""
+    """The priority of a trimmed packet from here on, 1 to 7. Default 7."""
     queue: Depth
     """The most that may wait in the header queue: more than 0. Default twice the port's `buffer`, as in htsim. With
     `classes` the `buffer` of the class limits it, and this key is not used."""

@@ -9,8 +9,9 @@
 //!                     │ no room: back to its sender, once, or dropped
 //! ```
 //!
-//! Packets without data, such as acknowledgements, wait in the header queue as well. Each limit concerns its own queue, with the packet in service
-//! where the port's `counts` says so. With [`classes`](crate::classes) the class of `priority` is the header queue.
+//! Packets without data, such as acknowledgements, wait in the header queue as well. Each limit concerns its own queue,
+//! with the packet in service where the port's `counts` says so. With [`classes`](crate::classes) the class of
+//! `priority` is the header queue.
 
 use std::fmt;
 use std::str::FromStr;
