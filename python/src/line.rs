@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use plimsoll_experiment::{BenchWatch as _, bench, memory, points};
 use plimsoll_line::search::Line;
-use plimsoll_line::{LineQuestion, SearchNews, Room, SearchWatch, SoFar};
+use plimsoll_line::{LineQuestion, Room, SearchNews, SearchWatch, SoFar};
 use plimsoll_report::TableStyle;
 use pyo3::prelude::*;
 

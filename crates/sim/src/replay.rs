@@ -49,6 +49,9 @@ pub enum RecordError {
         /// The time at which the run ends.
         end: Time,
     },
+    /// Packets change on their way, so that a recording cannot follow them.
+    #[error("a replay does not follow packets that switches trim: turn `trim` off in `port`")]
+    Trims,
 }
 
 /// Repeats the run of `model` and records the packets of `window`. A whole run has an outcome, whose digest is that of
@@ -65,6 +68,9 @@ pub fn record(
     extent: Extent,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<(Recording, Option<Outcome>), RecordError> {
+    if model.topology.tiers().iter().any(|tier| model.port.of_tier(tier).trim().is_some()) {
+        return Err(RecordError::Trims);
+    }
     let mut build = build_recording(model, window)?;
     let end = match extent {
         Extent::Whole => build.world.run(progress)?,

@@ -52,8 +52,7 @@ impl Hooks for SimHooks {
         if let Some(recorder) = &mut self.recorder {
             recorder.on_lost(now, at, packet);
         }
-        self.lost.extend(datagram_workload(packet.flow));
-        self.has_aftermath |= !self.lost.is_empty();
+        self.loses(packet);
     }
 
     fn on_signal(&mut self, now: Time, port: PortId, signal: Signal) {
@@ -64,5 +63,13 @@ impl Hooks for SimHooks {
 
     fn on_room(&mut self, nic: PortId) {
         self.room.push(nic);
+    }
+}
+
+impl SimHooks {
+    /// `packet` will not arrive with its payload: a workload of single datagrams learns of it.
+    pub(crate) fn loses(&mut self, packet: &Packet) {
+        self.lost.extend(datagram_workload(packet.flow));
+        self.has_aftermath |= !self.lost.is_empty();
     }
 }

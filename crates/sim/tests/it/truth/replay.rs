@@ -18,7 +18,12 @@ fn whole(model: &Model, window: ReplayWindow) -> Option<(Recording, plimsoll_res
     match record(model, window, Extent::Whole, &mut |_| true) {
         Ok((recording, outcome)) => Some((recording, outcome.unwrap())),
         // Switches that pause each other in a circle end a run with an error; others have too many packets.
-        Err(RecordError::Run(_) | RecordError::TooMany { .. } | RecordError::TooLate { .. }) => None,
+        Err(
+            RecordError::Run(_)
+            | RecordError::TooMany { .. }
+            | RecordError::TooLate { .. }
+            | RecordError::Trims,
+        ) => None,
     }
 }
 
