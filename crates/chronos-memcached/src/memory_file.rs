@@ -143,8 +143,12 @@ impl MemoryFile {
     /// Writes the items of `partitions`, if the stop is to keep them. Frees the memory of each partition behind it.
     pub(crate) fn keep(&self, partitions: Vec<Partition>, has_cas: bool, clock: Clock) {
         if self.is_wanted.load(Ordering::Relaxed) {
+            let written = self.write(partitions, has_cas, clock).inspect_err(|_| {
+                // A part of the items is of no use, and it may fill the memory of a tmpfs.
+                let _ = fs::remove_file(self.unfinished());
+            });
             // A server ends once.
-            let _ = self.written.set(self.write(partitions, has_cas, clock));
+            let _ = self.written.set(written);
         }
     }
 

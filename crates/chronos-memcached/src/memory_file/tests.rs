@@ -215,3 +215,19 @@ fn files_of_others_are_left_alone() {
     let error = MemoryFile::new(folder.path().to_owned()).restore(server(), START).expect_err("a folder");
     assert!(format!("{error:#}").contains("a directory"), "{error:#}");
 }
+
+#[test]
+fn a_file_that_cannot_be_completed_is_not_left() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("items");
+    let mut server = RunningMemcached::start(&path, &settings(2), START);
+    assert_eq!(server.ask(START, "set a 0 0 1\r\nx\r\n"), "STORED\r\n");
+    // Nothing can be renamed to a folder with contents.
+    fs::create_dir_all(path.join("more")).expect("a folder");
+    let file = server.direct.service().memory_file.clone().expect("a file");
+    file.want();
+    let now = server.now(START + 1);
+    server.direct.end(now);
+    assert!(file.kept().is_err());
+    assert!(!folder.path().join("items.tmp").exists());
+}
