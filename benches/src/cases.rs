@@ -83,16 +83,26 @@ impl Case {
     }
 }
 
-/// Returns the checked model of a file of `benches/scenarios`, with `set` laid over it.
-pub fn model(scenario: &str, set: Vec<String>) -> Result<Model> {
+/// Returns the checked model of a file of `benches/scenarios`, with `set` laid over it: of this variant, or of the
+/// first.
+pub fn model(scenario: &str, variant: Option<&str>, set: Vec<String>) -> Result<Model> {
+    let loaded = load(scenario, set)?;
+    let point = loaded.points().iter().find(|point| variant.is_none_or(|name| point.variant == name));
+    Ok(point.ok_or_else(|| anyhow!("{scenario} has no variant {variant:?}"))?.model.clone())
+}
+
+/// Returns the names of the variants of a file of `benches/scenarios`, in its order.
+pub fn variants(scenario: &str) -> Result<Vec<String>> {
+    Ok(load(scenario, Vec::new())?.points().iter().map(|point| point.variant.clone()).collect())
+}
+
+fn load(scenario: &str, set: Vec<String>) -> Result<Scenario> {
     let overrides = Overrides { set, ..Overrides::default() };
     let path = folder().join("scenarios").join(format!("{scenario}.toml"));
-    let loaded = Scenario::load_with(&path, &overrides).map_err(|errors| {
+    Scenario::load_with(&path, &overrides).map_err(|errors| {
         let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
         anyhow!(errors.join("\n"))
-    })?;
-    let point = loaded.points().first().ok_or_else(|| anyhow!("{scenario} has no point"))?;
-    Ok(point.model.clone())
+    })
 }
 
 /// Returns this crate's folder.

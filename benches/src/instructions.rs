@@ -47,7 +47,8 @@ pub fn run(update: bool) -> Result<()> {
     let before = committed.profiles.get(PROFILE).cloned().unwrap_or_default();
     let mut now = BTreeMap::new();
     for case in Case::ALL {
-        now.insert(case.name().to_owned(), (per_hop(case)? * 10.0).round() / 10.0);
+        let count = per_hop(&OneArguments::new(&case.scenario(), 0.0), case.gate_s())?;
+        now.insert(case.name().to_owned(), (count * 10.0).round() / 10.0);
     }
     let above = print(&before, &now);
     if update {
@@ -91,16 +92,16 @@ fn print(before: &BTreeMap<String, f64>, now: &BTreeMap<String, f64>) -> Vec<Str
     above
 }
 
-fn per_hop(case: Case) -> Result<f64> {
-    let (short, long) = case.gate_s();
-    let (few, few_hops) = count(case, short)?;
-    let (many, many_hops) = count(case, long)?;
+/// Counts the instructions of a packet-hop, as the difference between runs of these two lengths in seconds.
+pub fn per_hop(run: &OneArguments, (short, long): (f64, f64)) -> Result<f64> {
+    let (few, few_hops) = count(run, short)?;
+    let (many, many_hops) = count(run, long)?;
     Ok((many - few) as f64 / (many_hops - few_hops) as f64)
 }
 
 /// Counts the instructions and the packet-hops of a run.
-fn count(case: Case, seconds: f64) -> Result<(u64, u64)> {
-    let run = OneArguments { untimed: true, ..OneArguments::new(&case.scenario(), seconds) };
+fn count(run: &OneArguments, seconds: f64) -> Result<(u64, u64)> {
+    let run = OneArguments { untimed: true, seconds, ..run.clone() };
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(std::env::current_exe().context("this program's path")?)
@@ -109,7 +110,7 @@ fn count(case: Case, seconds: f64) -> Result<(u64, u64)> {
         .context("cannot start valgrind")?;
     let errors = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
-        bail!("{} under valgrind failed: {errors}", case.name());
+        bail!("{} under valgrind failed: {errors}", run.scenario);
     }
     let report: Report = serde_json::from_slice(&output.stdout).context("a run printed no report")?;
     let collected = errors.lines().find_map(|line| line.split_once("Collected :")?.1.trim().parse().ok());

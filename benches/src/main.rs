@@ -3,6 +3,7 @@
 //! ```text
 //! plimsoll-benches                 both simulators on S1, S2, S3, in turns; growth; memory (Markdown)
 //! plimsoll-benches instructions    instructions per packet-hop beside instructions.json
+//! plimsoll-benches ports           each kind of port beside an express port, on fat-trees of 128 and 8,192 hosts
 //! plimsoll-benches scaling         fat-trees of 128 to 65,536 hosts, on one thread and on several
 //! plimsoll-benches one s3          one run, in its own process, as JSON: the other commands start it
 //! ```
@@ -16,6 +17,7 @@ mod instructions;
 mod markdown;
 mod ns3;
 mod one;
+mod ports;
 mod process;
 mod scaling;
 
@@ -54,6 +56,15 @@ enum Command {
         #[arg(long)]
         update: bool,
     },
+    /// The cost of a packet-hop by the kind of port, beside an express port's (Markdown).
+    Ports {
+        /// Timed pairs of runs of each; the table shows the medians of their ratios. With 0 only instructions are counted.
+        #[arg(long, default_value_t = 5)]
+        rounds: u32,
+        /// Measure only this variant of `scenarios/ports.toml`.
+        #[arg(long)]
+        only: Option<String>,
+    },
     /// Fat-trees of 128 to 65,536 hosts: time, memory, and the speed-up by threads (Markdown).
     Scaling {
         /// Threads to compare with one.
@@ -74,6 +85,7 @@ fn main() -> Result<()> {
     match arguments.command {
         Some(Command::One(one)) => one.run(),
         Some(Command::Scaling { threads, rounds }) => scaling::run(rounds, threads),
+        Some(Command::Ports { rounds, only }) => ports::run(rounds, only.as_deref()),
         Some(Command::Instructions { update }) => instructions::run(update),
         None => {
             let plan = compare::Plan {

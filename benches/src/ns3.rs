@@ -74,6 +74,7 @@ impl Ns3 {
             goodput_bps: printed.goodput_bps_total,
             jain: printed.jain,
             drops: printed.drops,
+            cut_or_marked: 0,
             queue_mean: bottleneck.as_ref().map(|queue| queue.mean_packets),
             queue_p99: bottleneck.as_ref().and_then(|queue| queue.p99_packets),
             digest: String::new(),

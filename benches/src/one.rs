@@ -20,6 +20,9 @@ pub struct OneArguments {
     /// The number of seconds to simulate.
     #[arg(long)]
     pub seconds: f64,
+    /// The variant to run; without it the first.
+    #[arg(long)]
+    pub variant: Option<String>,
     /// Keys of the scenario to set: `key=value`.
     #[arg(long = "set")]
     pub set: Vec<String>,
@@ -52,6 +55,9 @@ pub struct Report {
     pub jain: f64,
     /// Packets dropped for lack of room.
     pub drops: u64,
+    /// Packets that were marked or trimmed.
+    #[serde(default)]
+    pub cut_or_marked: u64,
     /// Mean queue of the bottleneck, if there is one and it was watched.
     pub queue_mean: Option<f64>,
     /// 99th percentile of that queue, in time.
@@ -67,6 +73,7 @@ impl OneArguments {
         OneArguments {
             scenario: scenario.to_owned(),
             seconds,
+            variant: None,
             set: Vec::new(),
             observe: false,
             threads: 1,
@@ -78,7 +85,7 @@ impl OneArguments {
     pub fn run(&self) -> Result<()> {
         let mut set = vec![format!("run.duration={}ps", (self.seconds * 1e12).round())];
         set.extend(self.set.iter().cloned());
-        let mut model = cases::model(&self.scenario, set)?;
+        let mut model = cases::model(&self.scenario, self.variant.as_deref(), set)?;
         if !self.observe {
             model.observe.queue.clear();
         }
@@ -106,6 +113,7 @@ impl OneArguments {
     pub fn words(&self) -> Vec<String> {
         let mut words = vec!["one".into(), self.scenario.clone(), format!("--seconds={}", self.seconds)];
         words.push(format!("--threads={}", self.threads));
+        words.extend(self.variant.iter().map(|variant| format!("--variant={variant}")));
         words.extend(self.set.iter().map(|set| format!("--set={set}")));
         words.extend(self.observe.then(|| "--observe".to_owned()));
         words.extend(self.untimed.then(|| "--untimed".to_owned()));
@@ -136,6 +144,7 @@ fn observed(outcome: &Outcome, packet: Bytes) -> Report {
         goodput_bps: goodputs.iter().sum(),
         jain: jain(&goodputs),
         drops: outcome.counters.nic_drops + outcome.counters.switch_drops,
+        cut_or_marked: outcome.counters.marks + outcome.counters.trimmed,
         queue_mean: bottleneck.map(|queue| {
             queue.mean_bytes.iter().sum::<f64>() / queue.mean_bytes.len() as f64 / packet_bytes as f64
         }),

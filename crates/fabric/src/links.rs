@@ -18,7 +18,7 @@ use crate::boundary::Boundary;
 use crate::engine::{EventQueue, Lanes, Owner, OwnerKind};
 use crate::faults::Faults;
 use crate::flow_control::FlowControl;
-use crate::net::{HostId, Packet, PortId, Sink, Slot};
+use crate::net::{HostId, Notes, Packet, PortId, Sink, Slot};
 use crate::nights::NightClock;
 use crate::observed::{Counters, LinkMeter};
 
@@ -193,6 +193,16 @@ impl<H: Hooks> Sink for Links<H> {
     #[inline]
     fn packet_mut(&mut self, slot: Slot) -> &mut Packet {
         self.lanes.packet_mut(slot)
+    }
+
+    #[inline]
+    fn notes(&self) -> &Notes {
+        self.lanes.notes()
+    }
+
+    #[inline]
+    fn notes_mut(&mut self) -> &mut Notes {
+        self.lanes.notes_mut()
     }
 
     #[inline]

@@ -3,6 +3,7 @@
 pub mod detours;
 mod ideal;
 pub mod meter;
+pub mod notes;
 pub mod packet;
 pub mod paths;
 pub mod port;
@@ -12,6 +13,8 @@ pub mod topology;
 pub use detours::Detours;
 pub use ideal::ideal_time;
 pub use meter::{MeterReading, QueueMeter};
+pub(crate) use notes::Note;
+pub use notes::Notes;
 pub use packet::{EcnField, Flags, HostId, Packet, PathClass, PortId, Slot, WaitPlace};
 pub use paths::{PathSelector, SelectPath, SelectorFactory};
 pub use port::{Port, PortConfig};

@@ -52,7 +52,7 @@ pub(crate) struct BucketsAhead {
     links: Vec<PortId>,
     /// The ports that were asked for because they begin to send.
     sending: Vec<PortId>,
-    /// The requests whose queue was prefetched as well.
+    /// The ports whose queue was prefetched, and in which packets wait.
     serving: Vec<PortId>,
     /// The ports that were asked for.
     ports: Vec<PortId>,
@@ -108,10 +108,11 @@ impl BucketsAhead {
         for port in self.serving.drain(..) {
             fabric.prefetch_departure(port);
         }
-        for port in self.ports.drain(..).chain(self.sending.iter().copied()) {
-            fabric.prefetch_queue(port);
+        for port in self.ports.drain(..).chain(self.sending.drain(..)) {
+            if fabric.prefetch_queue(port) {
+                self.serving.push(port);
+            }
         }
-        self.serving.append(&mut self.sending);
         for (number, end) in self.ends.drain(..) {
             hosts.prefetch_behind(number, end);
         }

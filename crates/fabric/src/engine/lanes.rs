@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! ends      by link:   first, last ─┐
-//! beside    by slot:   the slot of the packet behind, when that arrives, and where this one goes next
+//! notes     by slot:   the slot of the packet behind, when that arrives, and where this one goes next
 //! packets   by slot:   one cache line each
 //! free      a stack of slots: the place freed last is filled first
 //! ```
@@ -18,13 +18,13 @@ use plimsoll_memory::{prefetch, prefetch_for_later};
 use plimsoll_units::Time;
 
 use super::{EventQueue, Owner, OwnerKind};
-use crate::net::{Packet, PortId, Slot};
+use crate::net::{Note, Notes, Packet, PortId, Slot};
 
 /// Packets in flight to the far end of a link, in order of arrival, and packets that wait for it.
 #[derive(Debug)]
 pub struct Lanes {
     ends: Vec<LaneEnds>,
-    beside: Vec<LaneNote>,
+    notes: Notes,
     packets: Vec<CacheLine>,
     /// The free slots, the one freed last on top. A linked list of slots would be read one after another, from cache
     /// lines that have not been used since.
@@ -32,7 +32,7 @@ pub struct Lanes {
     held: usize,
 }
 
-/// First and last slot of a lane. The first is [`NONE`] when it is empty.
+/// First and last slot of a lane. The first is [`Note::LAST`] when it is empty.
 #[derive(Clone, Copy, Debug)]
 struct LaneEnds {
     first: u32,
@@ -43,16 +43,6 @@ struct LaneEnds {
 /// The bit beside a lane's last slot that says that packets wait at its port, whose departures are decided when the
 /// lane is empty.
 const WAITS: u32 = 1 << 31;
-
-/// The fields of a packet's place in a lane that are needed without reading the packet.
-#[derive(Clone, Copy, Debug)]
-struct LaneNote {
-    /// When the packet behind arrives.
-    arrives: Time,
-    /// The slot of that packet; [`NONE`] behind the last.
-    behind: u32,
-    found: FoundHop,
-}
 
 /// The next hop of a packet from the far end of its link, once it has been looked up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,15 +71,12 @@ impl FoundHop {
 #[repr(align(64))]
 struct CacheLine(Packet);
 
-/// The number that means no slot.
-const NONE: u32 = u32::MAX;
-
 impl Lanes {
     /// Builds empty lanes for `ports` links.
     pub fn new(ports: usize) -> Lanes {
         Lanes {
-            ends: vec![LaneEnds { first: NONE, last: 0 }; ports],
-            beside: Vec::new(),
+            ends: vec![LaneEnds { first: Note::LAST, last: 0 }; ports],
+            notes: Notes::default(),
             packets: Vec::new(),
             free: Vec::new(),
             held: 0,
@@ -101,16 +88,16 @@ impl Lanes {
     pub fn append(&mut self, port: PortId, arrives: Time, slot: Slot, events: &mut EventQueue) {
         let slot = slot.number();
         let ends = &mut self.ends[port.0 as usize];
-        if ends.first == NONE {
+        if ends.first == Note::LAST {
             ends.first = slot;
             events.push(arrives, Owner::new(OwnerKind::Link, port.0));
         } else {
-            let last = &mut self.beside[(ends.last & !WAITS) as usize];
-            (last.arrives, last.behind) = (arrives, slot);
+            let last = self.notes.of(ends.last & !WAITS);
+            (last.time, last.behind) = (arrives, slot);
         }
         ends.last = slot | ends.last & WAITS;
-        let beside = &mut self.beside[slot as usize];
-        (beside.behind, beside.found) = (NONE, FoundHop::NONE);
+        let note = self.notes.of(slot);
+        (note.behind, note.word) = (Note::LAST, FoundHop::NONE.0);
     }
 
     /// Takes the packet whose event was popped off its lane, and makes the next one an event. The packet keeps its slot
@@ -120,17 +107,17 @@ impl Lanes {
     pub fn take_first(&mut self, port: PortId, events: &mut EventQueue) -> (Slot, FoundHop, bool) {
         let ends = &mut self.ends[port.0 as usize];
         let slot = ends.first;
-        assert!(slot != NONE, "a lane with an event has a packet");
-        let LaneNote { arrives, behind, found } = self.beside[slot as usize];
+        assert!(slot != Note::LAST, "a lane with an event has a packet");
+        let Note { time, behind, word } = self.notes.get(slot);
         ends.first = behind;
         let mut waits = false;
-        if behind != NONE {
-            events.push(arrives, Owner::new(OwnerKind::Link, port.0));
+        if behind != Note::LAST {
+            events.push(time, Owner::new(OwnerKind::Link, port.0));
         } else {
             waits = ends.last & WAITS != 0;
             ends.last &= !WAITS;
         }
-        (Slot::new(slot), found, waits)
+        (Slot::new(slot), FoundHop(word), waits)
     }
 
     /// Notes that packets wait at `port`, whose departures are decided when its lane is empty.
@@ -177,18 +164,18 @@ impl Lanes {
     /// Prefetches the packet that `port` delivers with the next event.
     #[inline]
     pub fn prefetch_first(&self, port: PortId) {
-        if let Some((packet, beside)) = self.first_lines(port) {
+        if let Some((packet, note)) = self.first_lines(port) {
             prefetch(packet);
-            prefetch(beside);
+            prefetch(note);
         }
     }
 
     /// Prefetches the packet that `port` delivers next, after many other events.
     #[inline]
     pub fn prefetch_first_for_later(&self, port: PortId) {
-        if let Some((packet, beside)) = self.first_lines(port) {
+        if let Some((packet, note)) = self.first_lines(port) {
             prefetch_for_later(packet);
-            prefetch_for_later(beside);
+            prefetch_for_later(note);
         }
     }
 
@@ -201,25 +188,45 @@ impl Lanes {
     }
 
     #[inline]
-    fn first_lines(&self, port: PortId) -> Option<(&CacheLine, &LaneNote)> {
-        let slot = self.ends[port.0 as usize].first as usize;
-        self.packets.get(slot).zip(self.beside.get(slot))
+    fn first_lines(&self, port: PortId) -> Option<(&CacheLine, &Note)> {
+        let slot = self.ends[port.0 as usize].first;
+        self.packets.get(slot as usize).zip(self.notes.find(slot))
     }
 
     /// Prefetches the memory that [`Lanes::append`] to `port` will write to, after many other events.
     #[inline]
     pub fn prefetch_last_for_later(&self, port: PortId) {
-        if let Some(beside) = self.beside.get((self.ends[port.0 as usize].last & !WAITS) as usize) {
-            prefetch_for_later(beside);
-        }
+        self.notes.prefetch_for_later(Slot::new(self.ends[port.0 as usize].last & !WAITS));
     }
 
     /// Keeps the next hop found for the packet that `port` delivers next.
     #[inline]
     pub fn set_found(&mut self, port: PortId, found: FoundHop) {
-        if let Some(beside) = self.beside.get_mut(self.ends[port.0 as usize].first as usize) {
-            beside.found = found;
+        let first = self.ends[port.0 as usize].first;
+        if first != Note::LAST {
+            self.notes.of(first).word = found.0;
         }
+    }
+
+    /// Prefetches the packet in a slot, which leaves a queue after many other events, and its note.
+    #[inline]
+    pub fn prefetch_leaving(&self, slot: Slot) {
+        self.notes.prefetch_for_later(slot);
+        if let Some(packet) = self.packets.get(slot.number() as usize) {
+            prefetch_for_later(packet);
+        }
+    }
+
+    /// Returns what stands beside the slots.
+    #[inline]
+    pub fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
+    /// Returns what stands beside the slots, for the queues of ports.
+    #[inline]
+    pub fn notes_mut(&mut self) -> &mut Notes {
+        &mut self.notes
     }
 
     /// Returns the number of packets on all links and in all ports.
@@ -241,7 +248,7 @@ impl Lanes {
         let slot = self.packets.len() as u32;
         assert!(slot < WAITS, "fewer than 2^31 packets are in the network");
         self.packets.push(CacheLine(packet));
-        self.beside.push(LaneNote { arrives: Time::ZERO, behind: NONE, found: FoundHop::NONE });
+        self.notes.add();
         Slot::new(slot)
     }
 }

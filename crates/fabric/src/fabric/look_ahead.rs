@@ -54,17 +54,20 @@ impl<H: Hooks> Fabric<H> {
         self.links.lanes.prefetch_ends_for_later(port);
     }
 
-    /// Third step: prefetches the queue of `port`, and the last packet on its link.
+    /// Third step: prefetches the queue of `port`, and the last packet on its link. Returns whether packets wait there
+    /// of which one may leave before another arrives, for [`Fabric::prefetch_departure`].
     #[inline]
-    pub fn prefetch_queue(&self, port: PortId) {
-        self.ports[port.0 as usize].prefetch_queue();
+    pub fn prefetch_queue(&self, port: PortId) -> bool {
         self.links.lanes.prefetch_last_for_later(port);
+        self.ports[port.0 as usize].prefetch_queue()
     }
 
-    /// Prefetches the memory that the next departure of a port will use, if the port decides at each departure.
+    /// Fourth step: prefetches the memory that the next departure of a port will use, if the port decides at each.
     #[inline]
     pub fn prefetch_departure(&self, port: PortId) {
-        self.ports[port.0 as usize].prefetch_departure();
+        if let Some(slot) = self.ports[port.0 as usize].first_to_leave() {
+            self.links.lanes.prefetch_leaving(slot);
+        }
     }
 
     /// Prefetches the memory that [`Fabric::receive`] will use for a packet from `port`, which is received after

@@ -16,6 +16,7 @@ mod marking;
 mod rules;
 mod scheduled;
 mod sizes;
+mod slot_queue;
 mod trimming;
 mod waiting;
 
@@ -35,6 +36,7 @@ pub use head_pacer::HeadPacer;
 pub use marking::Marker;
 pub use rules::{BufferLimit, PortRules};
 pub use scheduled::ScheduledClasses;
+pub use slot_queue::SlotQueue;
 pub use trimming::{Trimmer, TrimmingQueues};
 
 use super::{Packet, PathClass, PortId, QueueMeter, Sink, Slot};
@@ -157,21 +159,26 @@ impl Port {
         }
     }
 
-    /// Prefetches the memory behind the port that an arrival will use.
+    /// Prefetches the memory behind the port that an arrival will use. Returns whether packets wait whose departures
+    /// are not known.
     #[inline]
-    pub fn prefetch_queue(&self) {
+    pub fn prefetch_queue(&self) -> bool {
         match &self.0 {
-            Engine::Express(port) => port.prefetch_queue(),
+            Engine::Express(port) => {
+                port.prefetch_queue();
+                false
+            }
             Engine::General(port) => port.prefetch_queue(),
         }
     }
 
     /// Prefetches the memory that a departure will use behind the memory of [`prefetch_queue`](Self::prefetch_queue).
-    /// An express port has none.
+    /// Returns the packet that leaves next, where that is at hand. An express port has none.
     #[inline]
-    pub fn prefetch_departure(&self) {
-        if let Engine::General(port) = &self.0 {
-            port.prefetch_departure();
+    pub fn first_to_leave(&self) -> Option<Slot> {
+        match &self.0 {
+            Engine::Express(_) => None,
+            Engine::General(port) => port.first_to_leave(),
         }
     }
 

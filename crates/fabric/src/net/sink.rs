@@ -3,7 +3,7 @@
 use plimsoll_mechanisms::shared_buffer::SharedBuffer;
 use plimsoll_units::Time;
 
-use super::{Packet, PortId, Slot};
+use super::{Notes, Packet, PortId, Slot};
 
 /// The world as a port sees it. A simulated world turns these calls into events, a live one into
 /// frames and timers. Implementations are monomorphised into the ports.
@@ -19,6 +19,12 @@ pub trait Sink {
 
     /// Returns the packet in a slot, to be changed.
     fn packet_mut(&mut self, slot: Slot) -> &mut Packet;
+
+    /// Returns what stands beside the slots of packets.
+    fn notes(&self) -> &Notes;
+
+    /// Returns what stands beside the slots of packets, for a queue to write to.
+    fn notes_mut(&mut self) -> &mut Notes;
 
     /// The last bit of the packet in `slot` reaches the far end of `port`'s link at `arrives`. One port's packets
     /// are handed over in the order of `arrives`.

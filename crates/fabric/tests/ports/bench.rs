@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_fabric::net::port::{BufferLimit, Discipline, PortConfig, PortRules};
-use plimsoll_fabric::net::{HostId, Packet, Port, PortId, Sink, Slot, WaitPlace};
+use plimsoll_fabric::net::{HostId, Notes, Packet, Port, PortId, Sink, Slot, WaitPlace};
 use plimsoll_units::{Rate, Span, Time};
 
 /// Records the packets that a port sends, marks and drops.
@@ -18,12 +18,14 @@ pub struct Recorder {
     /// Sequence numbers of packets that were sent back.
     pub bounced: Vec<u32>,
     packets: Vec<Packet>,
+    notes: Notes,
     due: Vec<Time>,
 }
 
 impl Sink for Recorder {
     fn hold(&mut self, packet: Packet) -> Slot {
         self.packets.push(packet);
+        self.notes.add();
         Slot::new(self.packets.len() as u32 - 1)
     }
     fn packet(&self, slot: Slot) -> &Packet {
@@ -31,6 +33,12 @@ impl Sink for Recorder {
     }
     fn packet_mut(&mut self, slot: Slot) -> &mut Packet {
         &mut self.packets[slot.number() as usize]
+    }
+    fn notes(&self) -> &Notes {
+        &self.notes
+    }
+    fn notes_mut(&mut self) -> &mut Notes {
+        &mut self.notes
     }
     fn transmit(&mut self, _: PortId, arrives: Time, slot: Slot) {
         assert!(self.sent.last().is_none_or(|(last, _)| *last <= arrives), "a link keeps its order");

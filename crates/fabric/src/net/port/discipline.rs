@@ -1,6 +1,5 @@
 //! [`Discipline`]: the order in which waiting packets are served, and the packets that a full queue drops.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
@@ -15,10 +14,11 @@ use super::class_queues::{ClassQueues, DepartingPacket};
 use super::fair_queues::FairQueues;
 use super::marking::Verdict;
 use super::scheduled::ScheduledClasses;
+use super::slot_queue::SlotQueue;
 use super::trimming::TrimmingQueues;
-use super::waiting::{Leaving, Waiting, begins_anew};
+use super::waiting::{Leaving, Waiting};
 use crate::net::topology::Link;
-use crate::net::{Flags, Packet, Sink, Slot, WaitPlace};
+use crate::net::{Flags, Notes, Packet, Sink, Slot, WaitPlace};
 
 /// The order in which a queue is served where no mechanism and no discipline from outside decides it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -36,11 +36,11 @@ pub enum ServiceOrder {
 #[derive(Debug)]
 pub enum Discipline {
     /// Serves packets in the order of their arrival.
-    Fifo(VecDeque<Waiting>),
+    Fifo(SlotQueue),
     /// One queue per flow, deficit round robin (Shreedhar and Varghese, SIGCOMM 1995).
     FairPerFlow(Box<FairQueues>),
     /// One queue for each of the eight 802.1p priorities; the highest that has a packet is served first.
-    Priorities(Box<PriorityQueues>),
+    Priorities(PriorityQueues),
     /// A queue for each destination, of which a circuit or the packet switch serves some.
     Classes(Box<ClassQueues>),
     /// Queues by class of priorities, with a scheduler.
@@ -106,14 +106,12 @@ pub struct Queued {
     draws: bool,
 }
 
-/// A queue for each priority. The queue of priority 0, which most packets have, shares its cache line with the counts.
+/// A queue for each priority.
 #[derive(Clone, Debug, Default)]
-#[repr(C)]
 pub struct PriorityQueues {
-    packets: usize,
     /// The priorities of which packets wait.
     waiting: Priorities,
-    queues: [VecDeque<Waiting>; 8],
+    queues: [SlotQueue; 8],
 }
 
 impl Discipline {
@@ -148,7 +146,7 @@ impl Discipline {
 
     /// Serves packets in the order of their arrival.
     pub fn fifo() -> Discipline {
-        Discipline::Fifo(VecDeque::new())
+        Discipline::Fifo(SlotQueue::default())
     }
 
     /// Serves flows in turn, `quantum` bytes each, at least one full-size packet.
@@ -158,7 +156,7 @@ impl Discipline {
 
     /// Serves strict priorities.
     pub fn priorities() -> Discipline {
-        Discipline::Priorities(Box::default())
+        Discipline::Priorities(PriorityQueues::default())
     }
 
     /// Builds pFabric's queue. The port's own limit should then be none.
@@ -220,22 +218,33 @@ impl Discipline {
     }
 
     /// Removes the packet that would be sent last among the data, if it is longer than `header`, to be trimmed.
-    pub(super) fn take_tail(&mut self, header: u16) -> Option<Waiting> {
+    pub(super) fn take_tail(&mut self, header: u16, notes: &mut Notes) -> Option<Waiting> {
         match self {
-            Discipline::Trimming(queues) => queues.take_tail(header),
+            Discipline::Trimming(queues) => queues.take_tail(header, notes),
             _ => None,
         }
     }
 
-    /// Adds `packet`, which `waiting` describes; `dropped` receives the packets that are dropped for it.
-    pub(super) fn push(&mut self, waiting: Waiting, packet: &mut Packet, mut dropped: impl FnMut(Slot)) {
+    /// Adds the packet that `waiting` describes; `dropped` receives the packets that are dropped for it.
+    #[inline]
+    pub(super) fn push(&mut self, waiting: Waiting, sink: &mut impl Sink, mut dropped: impl FnMut(Slot)) {
+        let packet = match self {
+            Discipline::Fifo(queue) => return queue.push(waiting, sink.notes_mut()),
+            Discipline::Priorities(queues) => return queues.push(waiting, sink.notes_mut()),
+            _ => sink.packet_mut(waiting.slot),
+        };
         match self {
-            Discipline::Fifo(queue) => queue.push_back(waiting),
+            Discipline::Fifo(_) | Discipline::Priorities(_) => {}
             Discipline::FairPerFlow(queues) => queues.push(waiting, directed_flow(packet)),
-            Discipline::Priorities(queues) => queues.push(waiting),
             Discipline::Classes(queues) => queues.push(waiting, packet),
-            Discipline::Scheduled(queues) => queues.push(waiting, directed_flow(packet)),
-            Discipline::Trimming(queues) => queues.push(waiting, packet),
+            Discipline::Scheduled(queues) => {
+                let flow = directed_flow(packet);
+                queues.push(waiting, flow, sink.notes_mut());
+            }
+            Discipline::Trimming(queues) => {
+                let is_header = packet.is_header();
+                queues.push(waiting, is_header, sink.notes_mut());
+            }
             Discipline::Pfabric(queue) => {
                 let (rank, flow, size) = (packet.rank, directed_flow(packet), packet.size);
                 queue.push(u64::from(rank), flow, u64::from(size), waiting, |victim| dropped(victim.slot));
@@ -256,13 +265,9 @@ impl Discipline {
         mut dropped: impl FnMut(Slot),
     ) -> Option<Leaving> {
         let waiting = match self {
-            Discipline::Fifo(queue) => {
-                let next = queue.pop_front_if(|waiting| pause.may(waiting.priority));
-                begins_anew(queue);
-                next
-            }
+            Discipline::Fifo(queue) => queue.pop_if(sink.notes(), |waiting| pause.may(waiting.priority)),
             Discipline::FairPerFlow(queues) => queues.pop(pause),
-            Discipline::Priorities(queues) => queues.pop(pause),
+            Discipline::Priorities(queues) => queues.pop(pause, sink.notes()),
             Discipline::Classes(queues) => {
                 queues.pop(now).map(|DepartingPacket { waiting, by, plane, held }| {
                     let packet = sink.packet_mut(waiting.slot);
@@ -272,8 +277,8 @@ impl Discipline {
                     waiting
                 })
             }
-            Discipline::Scheduled(queues) => return queues.pop(now, pause),
-            Discipline::Trimming(queues) => queues.pop(pause),
+            Discipline::Scheduled(queues) => return queues.pop(now, pause, sink.notes()),
+            Discipline::Trimming(queues) => queues.pop(pause, sink.notes()),
             Discipline::Pfabric(queue) => queue.pop_if(|waiting| pause.may(waiting.priority)),
             Discipline::Custom(queue) => {
                 let Queued { packet, since, mark, slot, draws } =
@@ -295,7 +300,9 @@ impl Discipline {
     ) -> Option<Slot> {
         match self {
             Discipline::Classes(queues) => return queues.pop_any(),
-            Discipline::Scheduled(queues) => return queues.pop_any(now).map(|waiting| waiting.slot),
+            Discipline::Scheduled(queues) => {
+                return queues.pop_any(now, sink.notes()).map(|waiting| waiting.slot);
+            }
             _ => {}
         }
         self.pop(now, PauseState::default(), sink, dropped).map(|leaving| leaving.waiting.slot)
@@ -314,25 +321,34 @@ impl Discipline {
     /// Prefetches the memory behind the discipline that a departure will use.
     pub(super) fn prefetch(&self) {
         match self {
-            Discipline::Fifo(queue) => queue.front().into_iter().for_each(prefetch_for_later),
-            Discipline::Priorities(queues) => prefetch_for_later(&**queues),
             Discipline::Pfabric(queue) => prefetch_for_later(&**queue),
             Discipline::Scheduled(queues) => prefetch_for_later(&**queues),
             Discipline::Trimming(queues) => prefetch_for_later(&**queues),
-            Discipline::FairPerFlow(_) | Discipline::Classes(_) | Discipline::Custom(_) => {}
+            _ => {}
         }
     }
 
-    pub(super) fn len(&self) -> usize {
+    /// Returns the slot of the packet that is sent next, where that is known without a search.
+    #[inline]
+    pub(super) fn first_at_hand(&self) -> Option<Slot> {
         match self {
-            Discipline::Fifo(queue) => queue.len(),
-            Discipline::FairPerFlow(queues) => queues.len(),
-            Discipline::Priorities(queues) => queues.packets,
-            Discipline::Classes(queues) => queues.len(),
-            Discipline::Scheduled(queues) => queues.len(),
-            Discipline::Trimming(queues) => queues.len(),
-            Discipline::Pfabric(queue) => queue.len(),
-            Discipline::Custom(queue) => queue.len(),
+            Discipline::Fifo(queue) => queue.first(),
+            Discipline::Priorities(queues) => queues.first(),
+            Discipline::Trimming(queues) => queues.first(),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the discipline may drop packets that wait, which it then reports.
+    pub(super) fn drops_waiting(&self) -> bool {
+        matches!(self, Discipline::Pfabric(_) | Discipline::Custom(_))
+    }
+
+    /// Returns how many of the `given` packets that should wait a discipline from outside has lost.
+    pub(super) fn lost_of(&self, given: usize) -> usize {
+        match self {
+            Discipline::Custom(queue) => given.saturating_sub(queue.len()),
+            _ => 0,
         }
     }
 }
@@ -343,21 +359,26 @@ fn directed_flow(packet: &Packet) -> u64 {
 }
 
 impl PriorityQueues {
-    fn push(&mut self, waiting: Waiting) {
+    #[inline]
+    fn push(&mut self, waiting: Waiting, notes: &mut Notes) {
         let priority = waiting.priority & 7;
-        self.queues[usize::from(priority)].push_back(waiting);
+        self.queues[usize::from(priority)].push(waiting, notes);
         self.waiting = self.waiting.with(priority);
-        self.packets += 1;
     }
 
-    fn pop(&mut self, pause: PauseState) -> Option<Waiting> {
+    /// Returns the slot of the packet that is sent next if nothing is paused.
+    fn first(&self) -> Option<Slot> {
+        self.waiting.highest().and_then(|priority| self.queues[usize::from(priority)].first())
+    }
+
+    #[inline]
+    fn pop(&mut self, pause: PauseState, notes: &Notes) -> Option<Waiting> {
         let priority = self.waiting.without(pause.paused()).highest()?;
         let queue = &mut self.queues[usize::from(priority)];
-        let waiting = queue.pop_front()?;
-        if begins_anew(queue) {
+        let waiting = queue.pop_if(notes, |_| true)?;
+        if queue.is_empty() {
             self.waiting = self.waiting.without(Priorities::one(priority));
         }
-        self.packets -= 1;
         Some(waiting)
     }
 }

@@ -12,7 +12,6 @@ pub struct FairQueues {
     quantum: u64,
     /// The flows in the order of their turns.
     turns: VecDeque<FlowQueue>,
-    packets: usize,
 }
 
 /// The waiting packets of a flow.
@@ -37,7 +36,6 @@ impl FairQueues {
     }
 
     pub(super) fn push(&mut self, waiting: Waiting, flow: u64) {
-        self.packets += 1;
         // A NIC has few flows with packets waiting at a time; a scan beats a table.
         if let Some(queue) = self.turns.iter_mut().find(|queue| queue.flow == flow) {
             queue.packets.push_back(waiting);
@@ -66,12 +64,6 @@ impl FairQueues {
         if first.packets.is_empty() {
             self.turns.pop_front();
         }
-        self.packets -= 1;
         Some(waiting)
-    }
-
-    /// Returns the number of packets.
-    pub(super) fn len(&self) -> usize {
-        self.packets
     }
 }

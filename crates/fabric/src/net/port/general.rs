@@ -45,13 +45,17 @@ pub struct General {
     ends_matter: bool,
     /// The rules and the discipline alone decide on a packet, and no observer is called for it.
     is_plain: bool,
+    /// The discipline decides on arriving packets.
+    limits_itself: bool,
+    /// The discipline may drop packets that wait.
+    drops_waiting: bool,
     /// Departures are decided late: before the next arrival, or when the link's last packet has reached the far end.
     settles: bool,
 }
 
 /// The fields needed for a packet that waits, then the ones of the port's mechanisms.
 #[derive(Debug)]
-#[repr(C)]
+#[repr(C, align(64))]
 struct Rest {
     discipline: Discipline,
     /// Packets that the discipline has just dropped; empty in between.
@@ -59,7 +63,7 @@ struct Rest {
     extras: GeneralExtras,
 }
 
-const _: () = assert!(offset_of!(Rest, extras) <= 64, "a plain port uses one cache line of these");
+const _: () = assert!(offset_of!(Rest, victims) <= 80, "a plain port uses one cache line of these");
 
 /// Fields that a plain port does not need: everything beside the rules and the discipline that examines a packet or
 /// stops it.
@@ -95,7 +99,6 @@ impl General {
             config.announces_room || config.shared.is_some() || !config.discipline.is_idle_when_empty();
         let is_plain = !counts_waiting
             && !ends_matter
-            && !config.discipline.has_limits()
             && !config.accounts
             && !config.changes
             && config.marker.is_none()
@@ -110,6 +113,7 @@ impl General {
             && !config.changes
             && !config.counts_drain_bytes
             && config.pacer.is_none();
+        let limits_itself = config.discipline.has_limits();
         let passes_up_to = if counts_waiting { 0 } else { config.discipline.passes_up_to() };
         let extras = GeneralExtras {
             marker: config.marker.map(Box::new),
@@ -126,6 +130,7 @@ impl General {
             asked: Time::ZERO,
             meter: config.meter.map(Box::new),
         };
+        let drops_waiting = config.discipline.drops_waiting();
         let rest = Rest { discipline: config.discipline, victims: Vec::new(), extras };
         General {
             rules: config.rules,
@@ -140,6 +145,8 @@ impl General {
             asked_for_end: false,
             ends_matter,
             is_plain,
+            drops_waiting,
+            limits_itself,
             settles,
         }
     }
@@ -163,13 +170,15 @@ impl General {
     }
 
     #[inline]
-    pub(super) fn prefetch_queue(&self) {
+    pub(super) fn prefetch_queue(&self) -> bool {
         prefetch_for_later(&*self.rest);
+        self.waiting > 0
     }
 
     #[inline]
-    pub(super) fn prefetch_departure(&self) {
+    pub(super) fn first_to_leave(&self) -> Option<Slot> {
         self.rest.discipline.prefetch();
+        self.rest.discipline.first_at_hand()
     }
 
     pub(super) fn on_arrival(&mut self, id: PortId, now: Time, slot: Slot, sink: &mut impl Sink) {
@@ -264,7 +273,7 @@ impl General {
         slot: Slot,
         sink: &mut impl Sink,
     ) -> Verdict {
-        if !IS_PLAIN {
+        if !IS_PLAIN || self.limits_itself {
             return self.admit_by_mechanisms(id, now, slot, sink);
         }
         if !self.has_room_now(now, u64::from(sink.packet(slot).size)) {
@@ -312,7 +321,11 @@ impl General {
         if !trimmer.may_trim(sink.packet(slot)) {
             return false;
         }
-        let tail = if trimmer.draws_tail() { self.rest.discipline.take_tail(trimmer.header()) } else { None };
+        let tail = if trimmer.draws_tail() {
+            self.rest.discipline.take_tail(trimmer.header(), sink.notes_mut())
+        } else {
+            None
+        };
         let Some(tail) = tail else {
             trimmer.trim(sink.packet_mut(slot));
             sink.trimmed(id, slot);
@@ -431,7 +444,7 @@ impl General {
         while let Some(first) = self.rest.discipline.pop_any(now, sink, |victim| victims.push(victim)) {
             victims.push(first);
         }
-        self.drop_victims(id, now, sink);
+        self.drop_all_victims(id, now, sink);
         self.note_change::<ANY>(now);
     }
 
@@ -475,7 +488,7 @@ impl General {
 
     /// Returns the number of packets that the discipline was given and has no more.
     pub(super) fn forgotten(&self) -> usize {
-        (self.waiting as usize).saturating_sub(self.rest.discipline.len())
+        self.rest.discipline.lost_of(self.waiting as usize)
     }
 
     pub(super) fn take_meter(&mut self) -> Option<QueueMeter> {
@@ -631,7 +644,7 @@ impl General {
         }
         self.waiting += 1;
         let victims = &mut self.rest.victims;
-        self.rest.discipline.push(waiting, sink.packet_mut(slot), |victim| victims.push(victim));
+        self.rest.discipline.push(waiting, sink, |victim| victims.push(victim));
         self.drop_victims(id, now, sink);
     }
 
@@ -647,7 +660,7 @@ impl General {
     /// Drops the packets that the discipline has dropped, if any.
     #[inline]
     fn drop_victims(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
-        if !self.rest.victims.is_empty() {
+        if self.drops_waiting && !self.rest.victims.is_empty() {
             self.drop_all_victims(id, now, sink);
         }
     }

@@ -1,7 +1,5 @@
 //! [`ScheduledClasses`]: the queues of a port by class, which a scheduler serves.
 
-use std::collections::VecDeque;
-
 use plimsoll_mechanisms::Depth;
 use plimsoll_mechanisms::classes::{ClassMap, ClassParams, ClassScheduler, ClassesParams, OrderInClass};
 use plimsoll_mechanisms::ecn::Ecn;
@@ -11,7 +9,9 @@ use plimsoll_units::Time;
 use super::fair_queues::FairQueues;
 use super::marking::Verdict;
 use super::rules::BufferLimit;
-use super::waiting::{Leaving, Waiting, begins_anew};
+use super::slot_queue::SlotQueue;
+use super::waiting::{Leaving, Waiting};
+use crate::net::Notes;
 
 /// The queues of a port by class. The state machine of the schedule is [`ClassScheduler`]; here are the packets.
 #[derive(Debug)]
@@ -19,7 +19,6 @@ pub struct ScheduledClasses {
     scheduler: ClassScheduler,
     of_priority: [u8; 8],
     queues: Vec<ClassQueue>,
-    packets: usize,
 }
 
 #[derive(Debug)]
@@ -34,7 +33,7 @@ struct ClassQueue {
 /// The packets of a class, in the order of their service.
 #[derive(Debug)]
 enum InClass {
-    Fifo(VecDeque<Waiting>),
+    Fifo(SlotQueue),
     FairPerFlow(FairQueues),
 }
 
@@ -46,7 +45,6 @@ impl ScheduledClasses {
             scheduler: ClassScheduler::new(&map, params.scheduler, full_packet),
             of_priority: map.of_priority,
             queues: map.classes.iter().map(|class| ClassQueue::new(class, full_packet)).collect(),
-            packets: 0,
         }
     }
 
@@ -69,7 +67,7 @@ impl ScheduledClasses {
         }
     }
 
-    pub(super) fn push(&mut self, waiting: Waiting, flow: u64) {
+    pub(super) fn push(&mut self, waiting: Waiting, flow: u64, notes: &mut Notes) {
         let class = self.class_of(waiting.priority);
         let queue = &mut self.queues[class];
         if queue.packets == 0 {
@@ -77,35 +75,32 @@ impl ScheduledClasses {
         }
         queue.packets += 1;
         queue.bytes += u64::from(waiting.size);
-        self.packets += 1;
         match &mut queue.order {
-            InClass::Fifo(packets) => packets.push_back(waiting),
+            InClass::Fifo(packets) => packets.push(waiting, notes),
             InClass::FairPerFlow(flows) => flows.push(waiting, flow),
         }
     }
 
     /// Removes the packet that is sent next, among the priorities that `pause` lets through. The first packet of a
     /// class blocks the others of it.
-    pub(super) fn pop(&mut self, now: Time, pause: PauseState) -> Option<Leaving> {
+    pub(super) fn pop(&mut self, now: Time, pause: PauseState, notes: &Notes) -> Option<Leaving> {
         let queues = &mut self.queues;
         let class = self.scheduler.next(now, |class| {
-            let first = queues[class].order.first()?;
+            let first = queues[class].order.first(notes)?;
             pause.may(first.priority).then_some(u64::from(first.size))
         })?;
         let queue = &mut self.queues[class];
-        let waiting = queue.pop(pause)?;
-        self.packets -= 1;
+        let waiting = queue.pop(pause, notes)?;
         self.scheduler.on_sent(now, class, u64::from(waiting.size), queue.packets == 0);
         let mark = queue.ecn.is_some_and(|ecn| ecn.on_dequeue(queue.bytes, queue.packets));
         Some(Leaving { waiting, mark })
     }
 
     /// Removes any packet, to be dropped. The schedule takes no account of it.
-    pub(super) fn pop_any(&mut self, now: Time) -> Option<Waiting> {
+    pub(super) fn pop_any(&mut self, now: Time, notes: &Notes) -> Option<Waiting> {
         let class = self.queues.iter().position(|queue| queue.packets > 0)?;
         let queue = &mut self.queues[class];
-        let waiting = queue.pop(PauseState::default())?;
-        self.packets -= 1;
+        let waiting = queue.pop(PauseState::default(), notes)?;
         self.scheduler.on_sent(now, class, 0, queue.packets == 0);
         Some(waiting)
     }
@@ -113,10 +108,6 @@ impl ScheduledClasses {
     /// Returns the first time after `now` at which the rate of a class lets it send.
     pub(super) fn next_due(&self, now: Time) -> Option<Time> {
         self.scheduler.next_due(now)
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.packets
     }
 }
 
@@ -129,19 +120,15 @@ impl ClassQueue {
             None => {}
         }
         let order = match params.order {
-            OrderInClass::Fifo => InClass::Fifo(VecDeque::new()),
+            OrderInClass::Fifo => InClass::Fifo(SlotQueue::default()),
             OrderInClass::FairPerFlow => InClass::FairPerFlow(FairQueues::new(full_packet)),
         };
         ClassQueue { order, packets: 0, bytes: 0, limit, ecn: params.ecn.as_ref().map(Ecn::new) }
     }
 
-    fn pop(&mut self, pause: PauseState) -> Option<Waiting> {
+    fn pop(&mut self, pause: PauseState, notes: &Notes) -> Option<Waiting> {
         let waiting = match &mut self.order {
-            InClass::Fifo(packets) => {
-                let first = packets.pop_front();
-                begins_anew(packets);
-                first
-            }
+            InClass::Fifo(packets) => packets.pop_if(notes, |_| true),
             InClass::FairPerFlow(flows) => flows.pop(pause),
         }?;
         self.packets -= 1;
@@ -152,10 +139,10 @@ impl ClassQueue {
 
 impl InClass {
     /// Returns the packet that the class sends next.
-    fn first(&mut self) -> Option<&Waiting> {
+    fn first(&mut self, notes: &Notes) -> Option<Waiting> {
         match self {
-            InClass::Fifo(packets) => packets.front(),
-            InClass::FairPerFlow(flows) => flows.first(),
+            InClass::Fifo(packets) => packets.front(notes),
+            InClass::FairPerFlow(flows) => flows.first().copied(),
         }
     }
 }

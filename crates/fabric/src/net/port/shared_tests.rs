@@ -9,7 +9,7 @@ use plimsoll_units::{Bytes, Rate, Span, Time};
 use rand::SeedableRng;
 
 use super::*;
-use crate::net::{HostId, WaitPlace};
+use crate::net::{HostId, Notes, WaitPlace};
 
 const SIZE: u64 = 1_000;
 
@@ -19,12 +19,14 @@ pub(super) struct Switch {
     pub(super) calls: Vec<(Time, PortId)>,
     pub(super) sent: usize,
     packets: Vec<Packet>,
+    notes: Notes,
     dropped: Vec<u32>,
 }
 
 impl Sink for Switch {
     fn hold(&mut self, packet: Packet) -> Slot {
         self.packets.push(packet);
+        self.notes.add();
         Slot::new(self.packets.len() as u32 - 1)
     }
     fn packet(&self, slot: Slot) -> &Packet {
@@ -32,6 +34,12 @@ impl Sink for Switch {
     }
     fn packet_mut(&mut self, slot: Slot) -> &mut Packet {
         &mut self.packets[slot.number() as usize]
+    }
+    fn notes(&self) -> &Notes {
+        &self.notes
+    }
+    fn notes_mut(&mut self) -> &mut Notes {
+        &mut self.notes
     }
     fn transmit(&mut self, _: PortId, _: Time, _: Slot) {
         self.sent += 1;
@@ -57,6 +65,7 @@ pub(super) fn switch(alpha: f64, ports: usize) -> Switch {
         calls: Vec::new(),
         sent: 0,
         packets: Vec::new(),
+        notes: Notes::default(),
         dropped: vec![0; ports],
     }
 }

@@ -1,7 +1,5 @@
 //! [`TrimmingQueues`]: a queue of data and one of headers; and [`Trimmer`], which decides what is cut.
 
-use std::collections::VecDeque;
-
 use plimsoll_mechanisms::Depth;
 use plimsoll_mechanisms::pfc::PauseState;
 use plimsoll_mechanisms::trim::{HeaderService, TrimParams, Victim};
@@ -10,8 +8,9 @@ use rand_pcg::Pcg64;
 
 use super::marking::Verdict;
 use super::rules::BufferLimit;
-use super::waiting::{Waiting, begins_anew};
-use crate::net::Packet;
+use super::slot_queue::SlotQueue;
+use super::waiting::Waiting;
+use crate::net::{Notes, Packet, Slot};
 
 /// Decides which packets a port cuts, and which it sends back.
 #[derive(Debug)]
@@ -73,7 +72,8 @@ pub struct TrimmingQueues {
 
 #[derive(Debug)]
 struct LimitedQueue {
-    packets: VecDeque<Waiting>,
+    waiting: SlotQueue,
+    packets: usize,
     bytes: u64,
     limit: BufferLimit,
 }
@@ -105,49 +105,52 @@ impl TrimmingQueues {
         let is_header = packet.is_header();
         let queue = if is_header { &self.headers } else { &self.data };
         let of_queue = if is_header == self.sends_header { in_service } else { 0 };
-        let LimitedQueue { packets, bytes: waiting, limit } = queue;
-        if limit.has_room(packets.len(), *waiting, of_queue, u64::from(packet.size)) {
+        let LimitedQueue { packets, bytes, limit, .. } = queue;
+        if limit.has_room(*packets, *bytes, of_queue, u64::from(packet.size)) {
             Verdict::Pass
         } else {
             Verdict::Drop
         }
     }
 
-    pub(super) fn push(&mut self, waiting: Waiting, packet: &Packet) {
-        let queue = if packet.is_header() { &mut self.headers } else { &mut self.data };
+    pub(super) fn push(&mut self, waiting: Waiting, is_header: bool, notes: &mut Notes) {
+        let queue = if is_header { &mut self.headers } else { &mut self.data };
         queue.bytes += u64::from(waiting.size);
-        queue.packets.push_back(waiting);
+        queue.packets += 1;
+        queue.waiting.push(waiting, notes);
+    }
+
+    /// Returns the slot of a packet that may be sent next.
+    pub(super) fn first(&self) -> Option<Slot> {
+        self.headers.waiting.first().or_else(|| self.data.waiting.first())
     }
 
     /// Removes the packet that is sent next, among the priorities that `pause` lets through.
-    pub(super) fn pop(&mut self, pause: PauseState) -> Option<Waiting> {
+    pub(super) fn pop(&mut self, pause: PauseState, notes: &Notes) -> Option<Waiting> {
         let may_send =
-            |queue: &LimitedQueue| queue.packets.front().is_some_and(|first| pause.may(first.priority));
+            |queue: &LimitedQueue| queue.waiting.front(notes).is_some_and(|first| pause.may(first.priority));
         self.sends_header = match (may_send(&self.headers), may_send(&self.data)) {
             (true, true) => self.service.is_header(&mut self.in_a_row),
             (is_header, _) => is_header,
         };
         let queue = if self.sends_header { &mut self.headers } else { &mut self.data };
-        let first = queue.packets.pop_front_if(|first| pause.may(first.priority))?;
-        begins_anew(&mut queue.packets);
+        let first = queue.waiting.pop_if(notes, |first| pause.may(first.priority))?;
+        queue.packets -= 1;
         queue.bytes -= u64::from(first.size);
         Some(first)
     }
 
     /// Removes the last packet of the data, if it is longer than `header`.
-    pub(super) fn take_tail(&mut self, header: u16) -> Option<Waiting> {
-        let last = self.data.packets.pop_back_if(|last| last.size > header)?;
+    pub(super) fn take_tail(&mut self, header: u16, notes: &mut Notes) -> Option<Waiting> {
+        let last = self.data.waiting.pop_newest_if(notes, |last| last.size > header)?;
+        self.data.packets -= 1;
         self.data.bytes -= u64::from(last.size);
         Some(last)
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.data.packets.len() + self.headers.packets.len()
     }
 }
 
 impl LimitedQueue {
     fn new(limit: BufferLimit) -> LimitedQueue {
-        LimitedQueue { packets: VecDeque::new(), bytes: 0, limit }
+        LimitedQueue { waiting: SlotQueue::default(), packets: 0, bytes: 0, limit }
     }
 }

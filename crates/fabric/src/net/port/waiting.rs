@@ -1,7 +1,5 @@
 //! [`Waiting`]: a packet in a queue.
 
-use std::collections::VecDeque;
-
 use plimsoll_units::Time;
 
 use crate::net::{Packet, Slot};
@@ -44,15 +42,4 @@ impl Waiting {
     pub(super) fn new(slot: Slot, packet: &Packet, since: Time, draws: bool) -> Waiting {
         Waiting { since, slot, size: packet.size, priority: packet.priority, draws }
     }
-}
-
-/// Returns whether the queue is empty; then the next packet gets the first place of the ring, which is in the cache. A
-/// ring that was long once would otherwise step through all of its memory, even if only one packet waits at a time.
-#[inline]
-pub(super) fn begins_anew(queue: &mut VecDeque<Waiting>) -> bool {
-    let is_empty = queue.is_empty();
-    if is_empty {
-        queue.clear();
-    }
-    is_empty
 }
