@@ -318,6 +318,21 @@ impl Discipline {
         }
     }
 
+    /// Returns the waiting packets in lines. A packet that may not be sent holds up the packets behind it in its line,
+    /// and none of them is ever dropped. Disciplines that may drop waiting packets have no lines.
+    pub(super) fn lines(&self, notes: &Notes) -> Vec<Vec<Slot>> {
+        match self {
+            Discipline::Fifo(queue) => vec![queue.slots(notes)],
+            Discipline::Priorities(queues) => queues.queues.iter().map(|queue| queue.slots(notes)).collect(),
+            Discipline::FairPerFlow(queues) => queues.lines().collect(),
+            Discipline::Scheduled(queues) => queues.lines(notes),
+            Discipline::Classes(_)
+            | Discipline::Trimming(_)
+            | Discipline::Pfabric(_)
+            | Discipline::Custom(_) => Vec::new(),
+        }
+    }
+
     /// Prefetches the memory behind the discipline that a departure will use.
     pub(super) fn prefetch(&self) {
         match self {

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use plimsoll_mechanisms::pfc::PauseState;
 
 use super::waiting::Waiting;
+use crate::net::Slot;
 
 /// Deficit round robin over the flows that have packets here.
 #[derive(Clone, Debug, Default)]
@@ -65,5 +66,10 @@ impl FairQueues {
             self.turns.pop_front();
         }
         Some(waiting)
+    }
+
+    /// Returns the waiting packets of each flow.
+    pub(super) fn lines(&self) -> impl Iterator<Item = Vec<Slot>> {
+        self.turns.iter().map(|flow| flow.packets.iter().map(|waiting| waiting.slot).collect())
     }
 }

@@ -11,7 +11,7 @@ use super::marking::Verdict;
 use super::rules::BufferLimit;
 use super::slot_queue::SlotQueue;
 use super::waiting::{Leaving, Waiting};
-use crate::net::Notes;
+use crate::net::{Notes, Slot};
 
 /// The queues of a port by class. The state machine of the schedule is [`ClassScheduler`]; here are the packets.
 #[derive(Debug)]
@@ -108,6 +108,15 @@ impl ScheduledClasses {
     /// Returns the first time after `now` at which the rate of a class lets it send.
     pub(super) fn next_due(&self, now: Time) -> Option<Time> {
         self.scheduler.next_due(now)
+    }
+
+    /// Returns the waiting packets of each class; of each flow, where a class serves flows in turn.
+    pub(super) fn lines(&self, notes: &Notes) -> Vec<Vec<Slot>> {
+        let lines = |queue: &ClassQueue| match &queue.order {
+            InClass::Fifo(packets) => vec![packets.slots(notes)],
+            InClass::FairPerFlow(flows) => flows.lines().collect(),
+        };
+        self.queues.iter().flat_map(lines).collect()
     }
 }
 

@@ -38,6 +38,15 @@ impl SlotQueue {
         (!self.is_empty()).then(|| unpacked(self.first, notes.get(self.first)))
     }
 
+    /// Returns the slots of all packets, the oldest first.
+    pub(super) fn slots(&self, notes: &Notes) -> Vec<Slot> {
+        let behind = |slot: &Slot| {
+            let behind = notes.get(slot.number()).behind;
+            (behind != Note::LAST).then_some(Slot::new(behind))
+        };
+        std::iter::successors(self.first(), behind).collect()
+    }
+
     #[inline]
     pub(super) fn push(&mut self, waiting: Waiting, notes: &mut Notes) {
         let slot = waiting.slot.number();
