@@ -79,7 +79,19 @@ impl<H: Hooks> Fabric<H> {
             || links.meter.is_some()
             || circuits.is_some()
             || links.hooks.observes_hops();
-        Ok(Fabric { network, ports, gates, selector, links, watched, inspects_hops, backpressure, circuits })
+        let sharing = shared.members;
+        Ok(Fabric {
+            sharing,
+            network,
+            ports,
+            gates,
+            selector,
+            links,
+            watched,
+            inspects_hops,
+            backpressure,
+            circuits,
+        })
     }
 }
 

@@ -17,6 +17,8 @@ mod queue;
 mod ties;
 mod wheel;
 
+use plimsoll_units::Time;
+
 pub use lanes::{FoundHop, Lanes};
 pub use queue::EventQueue;
 
@@ -78,6 +80,11 @@ impl Owner {
     #[inline]
     pub const fn number(self) -> u32 {
         self.0 & ((1 << KIND_SHIFT) - 1)
+    }
+
+    /// Returns whether an event of this owner precedes one of `other` at the same instant.
+    pub fn precedes(self, other: Owner, at: Time) -> bool {
+        ties::rank(at, self.bits()) < ties::rank(at, other.bits())
     }
 
     /// Returns kind and number as one word.

@@ -69,6 +69,8 @@ pub struct Fabric<H> {
     pub(crate) ports: Vec<Port>,
     /// The gates in front of the NICs, by host; empty where no host has one.
     pub(crate) gates: Vec<HostGate>,
+    /// The ports of each shared buffer.
+    pub(crate) sharing: Vec<Vec<PortId>>,
     /// Chooses paths where the flow's hash does not.
     pub(crate) selector: Option<Box<PathSelector>>,
     /// Everything behind the ports.
@@ -173,10 +175,15 @@ impl<H: Hooks> Fabric<H> {
         let next = match found {
             FoundHop::NONE if self.selector.is_some() => self.select_hop(now, port, slot),
             FoundHop::NONE => self.next_hop(port, self.links.lanes.packet(slot)),
-            found => found.port().map_or(NextHop::Host, NextHop::Port),
+            found => {
+                if self.selector.is_some() {
+                    self.add_transit(port, slot);
+                }
+                found.port().map_or(NextHop::Host, NextHop::Port)
+            }
         };
         if let NextHop::Port(next) = next {
-            self.forward(now, next, slot);
+            self.forward(now, port, next, slot);
             return Handled::Done;
         }
         self.links.lanes.release(slot, arrived);
@@ -184,9 +191,9 @@ impl<H: Hooks> Fabric<H> {
         Handled::Delivered(arrived)
     }
 
-    /// The packet in `slot` is to leave by `port`.
+    /// The packet in `slot` is to leave by `port`; `from` has sent it there, which is `port` itself in a host.
     #[inline(always)] // once a hop
-    fn forward(&mut self, now: Time, port: PortId, slot: Slot) {
+    fn forward(&mut self, now: Time, from: PortId, port: PortId, slot: Slot) {
         let (links, next) = (&mut self.links, &mut self.ports[port.0 as usize]);
         if let Some(express) = next.as_express()
             && !links.leaves_process(port)
@@ -198,7 +205,7 @@ impl<H: Hooks> Fabric<H> {
             }
             return links.dropped(now, port, slot);
         }
-        self.hand_to_port(now, port, slot);
+        self.hand_to_port(now, from, port, slot);
     }
 
     /// Carries out the departures of `port` that are due at `now`.
@@ -209,22 +216,43 @@ impl<H: Hooks> Fabric<H> {
 
     /// The packet in `slot` is to leave by `port`, which decides at each departure or leads to another logical process.
     #[inline(never)]
-    fn hand_to_port(&mut self, now: Time, port: PortId, slot: Slot) {
+    fn hand_to_port(&mut self, now: Time, from: PortId, port: PortId, slot: Slot) {
+        if !self.sharing.is_empty() {
+            self.settle_shared(now, from, port, slot);
+        }
         let (links, next) = (&mut self.links, &mut self.ports[port.0 as usize]);
         match next.pass(now, links.lanes.packet(slot)) {
             Some(arrives) => links.transmit(port, arrives, slot),
             None => {
                 next.on_arrival(port, now, slot, links);
                 if !links.bounced.is_empty() {
-                    self.send_back(now);
+                    self.send_back(now, from);
                 }
             }
         }
     }
 
+    /// Has the ports that share a buffer with `port` carry out the departures that are due, if the packet in `slot`
+    /// finds no room there: before, the buffer may hold packets that have left. Departures of this very instant count if
+    /// their events would be earlier than the arrival from `from`.
+    #[cold]
+    fn settle_shared(&mut self, now: Time, from: PortId, port: PortId, slot: Slot) {
+        let Some(room) = self.ports[port.0 as usize].shared_room() else { return };
+        let buffer = &self.links.shared_buffers[room.pool as usize];
+        if buffer.has_room(room.port, u64::from(self.links.lanes.packet(slot).size)) {
+            return;
+        }
+        let arrival = Owner::new(OwnerKind::Link, from.0);
+        for member in &self.sharing[room.pool as usize] {
+            let is_earlier = Owner::new(OwnerKind::Port, member.0).precedes(arrival, now);
+            let until = if is_earlier { now } else { Time::from_ps(now.as_ps() - 1) };
+            self.ports[member.0 as usize].settle(*member, until, &mut self.links);
+        }
+    }
+
     /// Sends packets that a port has addressed to their senders on from the switch of that port.
     #[cold]
-    fn send_back(&mut self, now: Time) {
+    fn send_back(&mut self, now: Time, from: PortId) {
         while let Some((port, slot)) = self.links.bounced.pop() {
             let packet = self.links.lanes.packet_mut(slot);
             let Node::Switch(switch) = self.network.link(port).from else {
@@ -235,7 +263,7 @@ impl<H: Hooks> Fabric<H> {
                 Some(selector) => selector.next_port(now, &self.network, &self.ports, switch, packet),
             };
             match next {
-                Some(next) => self.hand_to_port(now, next, slot),
+                Some(next) => self.hand_to_port(now, from, next, slot),
                 None => self.links.no_route(now, port, slot),
             }
         }
@@ -252,7 +280,7 @@ impl<H: Hooks> Fabric<H> {
     ) -> Handled<'a> {
         match self.inspect_hop(now, port, slot) {
             NextHop::Port(next) => {
-                self.hand_to_port(now, next, slot);
+                self.hand_to_port(now, port, next, slot);
                 self.send_pauses(now);
                 Handled::Done
             }
@@ -274,14 +302,22 @@ impl<H: Hooks> Fabric<H> {
         }
     }
 
+    /// Adds the transit time of the link of `port` to the packet in `slot`: its path is not the one that the flow's hash
+    /// gives.
+    #[inline]
+    fn add_transit(&mut self, port: PortId, slot: Slot) {
+        let packet = self.links.lanes.packet_mut(slot);
+        packet.add_transit(self.network.link(port).transit(packet.size));
+    }
+
     /// Returns the next hop of the packet in `slot` at the end of the link of `port`, where a selector chooses paths
     /// and no link changes. It adds the link's transit time to the packet.
     fn select_hop(&mut self, now: Time, port: PortId, slot: Slot) -> NextHop {
-        let packet = self.links.lanes.packet_mut(slot);
-        packet.add_transit(self.network.link(port).transit(packet.size));
+        self.add_transit(port, slot);
         let (Some(switch), Some(selector)) = (self.network.far_switch(port), &mut self.selector) else {
             return NextHop::Host;
         };
+        let packet = self.links.lanes.packet(slot);
         let next = selector.next_port(now, &self.network, &self.ports, switch, packet);
         NextHop::Port(next.expect("a link leads to every host where none changes"))
     }
@@ -338,8 +374,7 @@ impl<H: Hooks> Fabric<H> {
             Some(scheduled) => !scheduled.loses(left, now),
             None if self.circuits.is_some() => true,
             None => {
-                let packet = self.links.lanes.packet_mut(slot);
-                packet.add_transit(self.network.link(port).transit(packet.size));
+                self.add_transit(port, slot);
                 true
             }
         }
@@ -369,7 +404,7 @@ impl<H: Hooks> Fabric<H> {
             }
             None => {
                 let slot = self.links.lanes.hold(packet);
-                self.forward(now, PortId(host.0), slot);
+                self.forward(now, PortId(host.0), PortId(host.0), slot);
             }
         }
     }

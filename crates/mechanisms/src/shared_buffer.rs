@@ -88,17 +88,29 @@ impl SharedBuffer {
         }
     }
 
-    /// Takes `bytes` for a packet at `port` if there is room; false if the packet must be dropped.
-    pub fn admit(&mut self, port: usize, bytes: u64) -> bool {
-        let before = self.held[port].saturating_sub(self.reserved);
+    /// Returns whether there is room for `bytes` at `port`. If there is, there would be with less in the memory, too.
+    #[inline]
+    pub fn has_room(&self, port: usize, bytes: u64) -> bool {
         let after = (self.held[port] + bytes).saturating_sub(self.reserved);
-        let fits = self.shared_held + (after - before) <= self.shared;
-        let admitted = after == 0 || fits && after <= self.threshold_bytes();
+        let fits = self.shared_held + self.shared_part(port, bytes) <= self.shared;
+        after == 0 || fits && after <= self.threshold_bytes()
+    }
+
+    /// Takes `bytes` for a packet at `port` if there is room; false if the packet must be dropped.
+    #[inline]
+    pub fn admit(&mut self, port: usize, bytes: u64) -> bool {
+        let admitted = self.has_room(port, bytes);
         if admitted {
+            self.shared_held += self.shared_part(port, bytes);
             self.held[port] += bytes;
-            self.shared_held += after - before;
         }
         admitted
+    }
+
+    /// Returns the part of `bytes` more at `port` that is not its reserve.
+    fn shared_part(&self, port: usize, bytes: u64) -> u64 {
+        let beyond = |held: u64| held.saturating_sub(self.reserved);
+        beyond(self.held[port] + bytes) - beyond(self.held[port])
     }
 
     /// Gives back the `bytes` of a packet that left `port`.

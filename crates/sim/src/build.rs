@@ -62,7 +62,7 @@ fn build_with(model: &Model, window: Option<ReplayWindow>) -> Result<BuiltWorld,
     }
     let traffic = Traffic::new(&model.traffic_spec(), &streams)?;
     let hosts = Hosts::new(model, &fabric, &traffic.sources)?;
-    let ahead = LookAhead::for_network(fabric.ports().len(), fabric.selector().is_none());
+    let ahead = LookAhead::for_network(fabric.ports().len());
     let counts_links = fabric.counts_links();
     Ok(BuiltWorld {
         link_names: counts_links.then(|| LinkNames::new(&model.topology, fabric.network())),

@@ -6,7 +6,8 @@
 //!
 //! ```text
 //! link ──> its first packet ──> destination, next port ──> the port ──> its queue, its link's last packet
-//!                          └──> connection                          └──> the memory behind the connection
+//!                          │                                       └──> the packet that leaves that queue next
+//!                          └──> connection ──> the memory behind the connection
 //! ```
 //!
 //! The events of a bucket of the calendar are known together, and so are the next buckets' events. So whenever a bucket
@@ -71,11 +72,10 @@ const NEXT_PACKET_PORTS: usize = 500;
 const BUCKETS: u64 = 3;
 
 impl LookAhead {
-    /// Returns how far ahead it pays to look in a network with this number of ports. Looking by buckets finds hashed
-    /// paths only.
-    pub(crate) fn for_network(ports: usize, are_paths_hashed: bool) -> LookAhead {
+    /// Returns how far ahead it pays to look in a network with this number of ports.
+    pub(crate) fn for_network(ports: usize) -> LookAhead {
         match ports {
-            BUCKETS_PORTS.. if are_paths_hashed => LookAhead::Buckets(Box::default()),
+            BUCKETS_PORTS.. => LookAhead::Buckets(Box::default()),
             NEXT_PACKET_PORTS.. => LookAhead::NextPacket,
             _ => LookAhead::Nothing,
         }
@@ -156,6 +156,7 @@ impl BucketsAhead {
 mod tests {
     use std::path::Path;
 
+    use plimsoll_fabric::Counters;
     use plimsoll_results::Digest;
     use plimsoll_scenario::Scenario;
 
@@ -184,16 +185,20 @@ kind = "permutation"
 
     #[test]
     fn a_run_is_the_same_without_looking_ahead() {
-        // Ports whose departures are known at admission, and ports that decide at each.
-        for order in ["fifo", "priorities"] {
-            let text = PERMUTATION.replace("[port.switch]", &format!("[port.switch]\norder = \"{order}\""));
+        // Ports whose departures are known at admission, ports that decide at each, and paths that a switch chooses for
+        // each packet.
+        for (order, paths) in [("fifo", ""), ("priorities", ""), ("fifo", "paths.spray = {}\n")] {
+            let order = format!("[port.switch]\norder = \"{order}\"");
+            let text =
+                PERMUTATION.replace("[port.switch]", &order).replace("[run]\n", &format!("{paths}[run]\n"));
             let scenario = Scenario::parse("inline", &text, Path::new(".")).unwrap();
             let digest = |ahead: LookAhead| {
                 let mut build = build(&scenario.points()[0].model).unwrap();
                 build.world.ahead = ahead;
                 let end = build.world.run(&mut |_| true).unwrap();
                 let outcome = build.finish(end);
-                assert!(outcome.counters.switch_drops > 0 && outcome.counters.marks > 0, "{order}");
+                let Counters { switch_drops, marks, .. } = outcome.counters;
+                assert!(!paths.is_empty() || switch_drops > 0 && marks > 0, "{order}");
                 Digest::of(&outcome)
             };
             let without = digest(LookAhead::Nothing);

@@ -11,6 +11,8 @@ use crate::spec::FabricSpec;
 pub(crate) struct SharedBuffers {
     /// The buffers by number, as [`SharedRoom::pool`] gives it.
     pub(crate) buffers: Vec<SharedBuffer>,
+    /// The ports of each buffer.
+    pub(crate) members: Vec<Vec<PortId>>,
     /// The place of each port.
     rooms: Vec<Option<SharedRoom>>,
 }
@@ -24,7 +26,11 @@ impl SharedBuffers {
                 ports_of[switch as usize].push(port);
             }
         }
-        let mut shared = SharedBuffers { buffers: Vec::new(), rooms: vec![None; network.links().len()] };
+        let mut shared = SharedBuffers {
+            buffers: Vec::new(),
+            members: Vec::new(),
+            rooms: vec![None; network.links().len()],
+        };
         for ports in &ports_of {
             // All ports of a switch are of one tier, and so have the same settings.
             let first = ports.first().map(|port| spec.port(network.link(*port)));
@@ -36,6 +42,7 @@ impl SharedBuffers {
             for (number, port) in ports.iter().enumerate() {
                 shared.rooms[port.0 as usize] = Some(SharedRoom { pool, port: number });
             }
+            shared.members.push(ports.clone());
         }
         shared
     }

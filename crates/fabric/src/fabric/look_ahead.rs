@@ -31,14 +31,23 @@ impl<H: Hooks> Fabric<H> {
     #[inline]
     pub fn prefetch_first(&self, port: PortId) {
         self.network.prefetch_far_end(port);
+        if self.selector.is_some() {
+            self.network.prefetch_link(port);
+        }
         self.links.lanes.prefetch_first_for_later(port);
     }
 
     /// Second step: finds the next hop of that packet, and keeps it for the time when the packet arrives. `None` if the
-    /// link has no packet.
+    /// link has no packet, or if a selector will choose among several hops.
     #[inline]
     pub fn find_next_hop(&mut self, port: PortId) -> Option<LeadsTo<'_>> {
         let packet = self.links.lanes.first(port)?;
+        if self.selector.is_some()
+            && let Some(switch) = self.network.far_switch(port)
+            && !self.network.has_one_way(switch, packet.dst)
+        {
+            return None;
+        }
         if let NextHop::Port(next) = self.next_hop(port, packet) {
             self.links.lanes.set_found(port, FoundHop::by(next));
             return Some(LeadsTo::Port(next));

@@ -289,6 +289,15 @@ impl Port {
         }
     }
 
+    /// Returns the port's part in a shared buffer, if it has one.
+    #[inline]
+    pub(crate) fn shared_room(&self) -> Option<SharedRoom> {
+        match &self.0 {
+            Engine::Express(_) => None,
+            Engine::General(port) => port.shared_room(),
+        }
+    }
+
     /// Returns when the link is free.
     pub fn busy_until(&self) -> Time {
         match &self.0 {

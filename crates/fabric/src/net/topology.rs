@@ -157,6 +157,12 @@ impl Network {
         &self.links[port.0 as usize]
     }
 
+    /// Prefetches what [`Network::link`] returns for `port`.
+    #[inline]
+    pub(crate) fn prefetch_link(&self, port: PortId) {
+        prefetch_for_later(self.link(port));
+    }
+
     /// Prefetches the memory that [`Network::far_switch`] reads, after many other events.
     #[inline]
     pub fn prefetch_far_end(&self, port: PortId) {
@@ -241,6 +247,12 @@ impl Network {
         let choices = self.choices(switch, packet.dst);
         let hash = if choices.count > 1 { self.flow_hash(packet, switch, choices.tier) } else { 0 };
         self.choice(choices, choose(hash, choices.count))
+    }
+
+    /// Returns whether one port alone leads from `switch` towards `dst`. In a hybrid network that depends on more.
+    #[inline]
+    pub(crate) fn has_one_way(&self, switch: u32, dst: HostId) -> bool {
+        self.hybrid().is_none() && self.choices(switch, dst).count == 1
     }
 
     /// Returns the ports by which `switch` may pass on a packet to `dst`: the next hops of the shortest paths.

@@ -95,8 +95,7 @@ impl General {
         // Packets that join and leave the queue are counted beyond their bytes, so that each packet has to do both.
         let counts_waiting =
             config.marker.as_ref().is_some_and(Marker::counts_waiting) || config.shared.is_some();
-        let ends_matter =
-            config.announces_room || config.shared.is_some() || !config.discipline.is_idle_when_empty();
+        let ends_matter = config.announces_room || !config.discipline.is_idle_when_empty();
         let is_plain = !counts_waiting
             && !ends_matter
             && !config.accounts
@@ -113,6 +112,7 @@ impl General {
             && !config.changes
             && !config.counts_drain_bytes
             && config.pacer.is_none();
+        let ends_matter = ends_matter || config.shared.is_some() && !settles;
         let limits_itself = config.discipline.has_limits();
         let passes_up_to = if counts_waiting { 0 } else { config.discipline.passes_up_to() };
         let extras = GeneralExtras {
@@ -216,6 +216,7 @@ impl General {
     pub(super) fn decide_in_time(&mut self) {
         assert!(self.waiting == 0, "packets wait whose departures nobody has asked for");
         self.settles = false;
+        self.ends_matter |= self.rest.extras.shared.is_some();
     }
 
     /// Starts the transmissions that were due by `now`. Where packets wait, the next starts when the link is free.
@@ -223,6 +224,11 @@ impl General {
     fn catch_up<const IS_PLAIN: bool>(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
         while self.waiting > 0 && self.busy_until <= now {
             self.start_due::<IS_PLAIN>(id, self.busy_until, sink);
+        }
+        if let Some(GeneralExtras { shared_in_service: 1.., .. }) = self.extras::<IS_PLAIN>()
+            && self.busy_until <= now
+        {
+            self.on_departure(0, sink);
         }
     }
 
@@ -428,6 +434,10 @@ impl General {
             }
             _ => self.has_room_now(now, size),
         }
+    }
+
+    pub(super) fn shared_room(&self) -> Option<SharedRoom> {
+        self.rest.extras.shared
     }
 
     pub(super) fn rules(&self) -> &Arc<PortRules> {
