@@ -322,10 +322,17 @@ impl<H: Hooks> Fabric<H> {
             None => Some(self.network.next_port(switch, packet)),
             Some(selector) => selector.next_port(now, &self.network, &self.ports, switch, packet),
         };
-        if next.is_none() {
+        let Some(next) = next else {
             self.links.no_route(now, port, slot);
+            return NextHop::Nowhere;
+        };
+        if let Some(control) = &mut self.links.flow_control
+            && !control.admit_to(port, next, self.links.lanes.packet(slot))
+        {
+            self.links.dropped(now, next, slot);
+            return NextHop::Nowhere;
         }
-        next.map_or(NextHop::Nowhere, NextHop::Port)
+        NextHop::Port(next)
     }
 
     /// Returns whether the packet in `slot`, which left at `left`, was not lost on the link of `port`. It adds the
@@ -369,7 +376,7 @@ impl<H: Hooks> Fabric<H> {
         let Some(control) = flow_control.as_mut().filter(|control| control.has_pending()) else {
             return false;
         };
-        control.send_pending(now, &self.ports, faults.as_deref(), events);
+        control.send_pending(now, &mut self.ports, faults.as_deref(), events);
         true
     }
 

@@ -9,9 +9,11 @@
 //!                                     Port::on_signal of the port that sends on the link
 //! ```
 //!
-//! A pause frame overtakes waiting packets and takes no time from them.
+//! A pause frame overtakes waiting packets. With `pfc` it takes no time from them; with `lossless` it takes its own.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+mod memory;
+
+use std::collections::{HashSet, VecDeque};
 
 use plimsoll_mechanisms::pfc::{IngressAccount, PAUSE_FRAME, PauseState, PausedLink, PfcParams, Signal};
 use plimsoll_units::{Bytes, Rate, Span, Time};
@@ -23,6 +25,9 @@ use crate::observed::{MeasurementWindow, PauseTotals};
 use crate::spec::FabricSpec;
 use crate::unbuildable::Unbuildable;
 
+use memory::opposites;
+pub use memory::{SwitchMemory, lossless_memories};
+
 /// The flow control of all switches.
 #[derive(Debug)]
 pub struct FlowControl {
@@ -32,8 +37,12 @@ pub struct FlowControl {
     place: Vec<Option<u32>>,
     /// The number of each link among the links into the switch at its far end.
     local: Vec<u16>,
+    /// The number of the link opposite to each port's, among the links into the switch of the port.
+    egress: Vec<u16>,
     /// The place of the first link into the switch of each port; `None` for a NIC.
     first: Vec<Option<u32>>,
+    /// The memories of the switches with lossless priorities.
+    memories: Vec<SwitchMemory>,
     /// The signals that the current event has decided on.
     pending: Vec<(PortId, Signal)>,
     /// The number of packets in all switches.
@@ -48,21 +57,35 @@ pub struct FlowControl {
 
 #[derive(Debug)]
 struct PausableLink {
-    account: IngressAccount,
-    buffer: u64,
-    held: u64,
+    account: Account,
     /// The port that sends on the link.
     port: PortId,
     /// The port that sends in the opposite direction.
     back: PortId,
-    /// The time from the start of a pause frame until it is obeyed.
+    /// The time from the start of a pause frame until it is obeyed; from its end, where it takes time on the link.
     delay: Span,
+    /// The start of the last frame that takes time on the link. Signals that are decided by then go with it.
+    frame_starts: Time,
     travelling: VecDeque<(Time, Signal)>,
     /// The priorities that the port on the link may not send now.
     state: PauseState,
     /// The time since which at least one priority is paused.
     paused_since: Time,
     totals: PauseTotals,
+}
+
+/// The account of the packets that came by a link.
+#[derive(Debug)]
+enum Account {
+    /// A buffer of the link's own.
+    Own {
+        /// The bytes by priority, with fixed thresholds.
+        account: IngressAccount,
+        buffer: u64,
+        held: u64,
+    },
+    /// A part of the memory of this number.
+    InMemory(u32),
 }
 
 impl FlowControl {
@@ -75,21 +98,24 @@ impl FlowControl {
             return Ok(None);
         }
         let network = &spec.network;
-        let mut ports_between: HashMap<(Node, Node), VecDeque<PortId>> = HashMap::new();
-        for (port, link) in (0..).map(PortId).zip(network.links()) {
-            ports_between.entry((link.from, link.to)).or_default().push_back(port);
-        }
+        let opposite = opposites(spec);
         let mut control = FlowControl {
             ingress: Vec::new(),
             place: vec![None; network.links().len()],
             local: vec![0; network.links().len()],
             first: Vec::new(),
+            memories: lossless_memories(spec)?,
+            egress: vec![0; network.links().len()],
             pending: Vec::new(),
             held: 0,
             travelling: 0,
             moved: Time::ZERO,
             window: spec.window,
         };
+        let mut memory_of = vec![None; network.switches() as usize];
+        for (number, memory) in (0u32..).zip(&control.memories) {
+            memory_of[memory.switch as usize] = Some(number);
+        }
         let mut into: Vec<Vec<(PortId, Option<PausableLink>)>> = Vec::new();
         into.resize_with(network.switches() as usize, Vec::new);
         for (port, link) in (0..).map(PortId).zip(network.links()) {
@@ -97,15 +123,22 @@ impl FlowControl {
             let into = &mut into[switch as usize];
             control.local[port.0 as usize] = u16::try_from(into.len())
                 .map_err(|_| build_error("a switch with flow control has at most 65536 links"))?;
-            let back = ports_between.get_mut(&(link.to, link.from)).and_then(VecDeque::pop_front);
+            let back = opposite[port.0 as usize];
             let back = back.ok_or_else(|| build_error("a link that goes one way only cannot be paused"))?;
+            control.egress[back.0 as usize] = control.local[port.0 as usize];
             // The far switch's ports are all of one tier, including the one that sends back.
-            let pausable = match spec.port(network.link(back)).pfc() {
-                Some((params, buffer)) => {
+            let settings = spec.port(network.link(back));
+            let pausable = match (settings.pfc(), memory_of[switch as usize]) {
+                (Some((params, buffer)), _) => {
                     let back_rate = schedule.slowest(back, network.link(back).rate);
-                    Some(PausableLink::new(params, spec, port, back, back_rate, buffer)?)
+                    Some(PausableLink::with_buffer(params, spec, port, back, back_rate, buffer)?)
                 }
-                None => None,
+                (None, Some(memory)) => {
+                    let response = settings.lossless().map_or(Span::ZERO, |params| params.response);
+                    let delay = link.propagation + response;
+                    Some(PausableLink::new(Account::InMemory(memory), port, back, delay))
+                }
+                (None, None) => None,
             };
             into.push((port, pausable));
         }
@@ -135,10 +168,20 @@ impl FlowControl {
 
     /// The link that `port` sends on has failed or come back: both ends forget its pauses.
     pub fn forget(&mut self, port: PortId) {
+        self.forget_pauses(port);
         if let Some(link) = self.link_mut(port) {
-            link.account.forget_pauses();
             let forgotten = link.travelling.drain(..).count() as u64;
             self.travelling -= forgotten;
+        }
+    }
+
+    /// The account of the link of `port` forgets the pauses that it has decided.
+    fn forget_pauses(&mut self, port: PortId) {
+        let number = self.local[port.0 as usize];
+        let Some(link) = link_of(&self.place, &mut self.ingress, port) else { return };
+        match &mut link.account {
+            Account::Own { account, .. } => account.forget_pauses(),
+            Account::InMemory(memory) => self.memories[*memory as usize].buffers.forget_pauses(number),
         }
     }
 
@@ -147,36 +190,67 @@ impl FlowControl {
     pub fn admit(&mut self, now: Time, link: PortId, packet: &mut Packet) -> bool {
         self.moved = now;
         packet.ingress = self.local[link.0 as usize];
-        self.link(link).is_none_or(|link| link.held + u64::from(packet.size) <= link.buffer)
+        self.link(link).is_none_or(|link| match link.account {
+            Account::Own { buffer, held, .. } => held + u64::from(packet.size) <= buffer,
+            Account::InMemory(_) => true,
+        })
+    }
+
+    /// Returns whether the memory of the switch, where it has one, has room for `packet`, which has come by `link` and
+    /// is to leave by the port `out`.
+    pub fn admit_to(&mut self, link: PortId, out: PortId, packet: &Packet) -> bool {
+        let Some(&Account::InMemory(memory)) = self.link(link).map(|link| &link.account) else { return true };
+        self.memories[memory as usize].admit(self.egress[out.0 as usize], packet)
     }
 
     /// `packet` waits at `port`.
     pub fn entered(&mut self, port: PortId, packet: &Packet) {
         self.held += 1;
-        self.count(port, packet, |link| {
-            link.held += u64::from(packet.size);
-            link.account.on_arrival(packet.priority & 7, u64::from(packet.size))
-        });
+        let Some(link) = self.ingress_place(port, packet).and_then(|place| self.ingress[place].as_mut())
+        else {
+            return;
+        };
+        let (priority, bytes) = (packet.priority & 7, u64::from(packet.size));
+        let signal = match &mut link.account {
+            Account::Own { account, held, .. } => {
+                *held += bytes;
+                account.on_arrival(priority, bytes)
+            }
+            Account::InMemory(memory) => {
+                let egress = usize::from(self.egress[port.0 as usize]);
+                self.memories[*memory as usize].buffers.on_arrival(packet.ingress, egress, priority, bytes)
+            }
+        };
+        self.pending.extend(signal.map(|signal| (link.port, signal)));
     }
 
     /// `packet` waits at `port` no longer.
     pub fn left(&mut self, port: PortId, packet: &Packet) {
         self.held -= 1;
-        self.count(port, packet, |link| {
-            link.held -= u64::from(packet.size);
-            link.account.on_departure(packet.priority & 7, u64::from(packet.size))
-        });
+        let Some(link) = self.ingress_place(port, packet).and_then(|place| self.ingress[place].as_mut())
+        else {
+            return;
+        };
+        let (priority, bytes) = (packet.priority & 7, u64::from(packet.size));
+        match &mut link.account {
+            Account::Own { account, held, .. } => {
+                *held -= bytes;
+                let signal = account.on_departure(priority, bytes);
+                self.pending.extend(signal.map(|signal| (link.port, signal)));
+            }
+            Account::InMemory(memory) => {
+                let egress = usize::from(self.egress[port.0 as usize]);
+                let SwitchMemory { links, buffers, .. } = &mut self.memories[*memory as usize];
+                buffers.on_departure(packet.ingress, egress, priority, bytes, |ingress, signal| {
+                    self.pending.push((links[usize::from(ingress)], signal));
+                });
+            }
+        }
     }
 
-    fn count(
-        &mut self,
-        port: PortId,
-        packet: &Packet,
-        count: impl FnOnce(&mut PausableLink) -> Option<Signal>,
-    ) {
-        let Some(first) = self.first[port.0 as usize] else { return };
-        let Some(link) = &mut self.ingress[first as usize + usize::from(packet.ingress)] else { return };
-        self.pending.extend(count(link).map(|signal| (link.port, signal)));
+    /// Returns the place of the link by which `packet`, which is at `port`, came to its switch.
+    fn ingress_place(&self, port: PortId, packet: &Packet) -> Option<usize> {
+        Some(self.first[port.0 as usize]? as usize + usize::from(packet.ingress))
     }
 
     /// Returns how often and how long the link was paused until `end`.
@@ -211,26 +285,28 @@ impl FlowControl {
     pub fn send_pending(
         &mut self,
         now: Time,
-        ports: &[Port],
+        ports: &mut [Port],
         faults: Option<&Faults>,
         events: &mut EventQueue,
     ) {
         // In the order of the decisions: a pause and its end may be decided in one event.
-        for (port, signal) in self.pending.drain(..) {
+        let mut pending = std::mem::take(&mut self.pending);
+        for (port, signal) in pending.drain(..) {
             let Some(link) = link_of(&self.place, &mut self.ingress, port) else { continue };
             if let Some(faults) = faults
                 && (faults.is_dead(port) || faults.is_dead(link.back))
             {
-                link.account.forget_pauses();
+                self.forget_pauses(port);
                 continue;
             }
             self.travelling += 1;
-            let at = now.max(ports[link.back.0 as usize].busy_until()) + link.delay;
+            let at = link.send_frame(now, &mut ports[link.back.0 as usize], events);
             if link.travelling.back().is_none_or(|(last, _)| *last != at) {
                 events.push(at, Owner::new(OwnerKind::Pause, port.0));
             }
             link.travelling.push_back((at, signal));
         }
+        self.pending = pending;
     }
 
     /// Removes the next signal that takes effect at `port` by `now`.
@@ -270,7 +346,24 @@ impl PausableLink {
         }
     }
 
-    fn new(
+    /// Sends a pause frame behind the packet that the port back is sending. Returns when it is obeyed.
+    fn send_frame(&mut self, now: Time, back: &mut Port, events: &mut EventQueue) -> Time {
+        if let Account::Own { .. } = self.account {
+            return now.max(back.busy_until()) + self.delay;
+        }
+        // A frame that has not begun carries what is decided meanwhile.
+        if let Some((at, _)) = self.travelling.back().filter(|_| self.frame_starts >= now) {
+            return *at;
+        }
+        self.frame_starts = now.max(back.busy_until());
+        let waits = back.send_frame(now, PAUSE_FRAME.get());
+        if waits {
+            events.push(back.busy_until(), Owner::new(OwnerKind::Port, self.back.0));
+        }
+        back.busy_until() + self.delay
+    }
+
+    fn with_buffer(
         params: &PfcParams,
         spec: &FabricSpec,
         port: PortId,
@@ -278,23 +371,28 @@ impl PausableLink {
         back_rate: Rate,
         buffer: Bytes,
     ) -> Result<PausableLink, Unbuildable> {
-        let (mtu, priorities) = (Bytes::new(spec.full_size), spec.priorities_in_use);
+        let (mtu, priorities) = (Bytes::new(spec.full_size), spec.priorities_in_use.count());
         let link = spec.network.link(port);
         let (rate, propagation) = (link.rate, link.propagation);
         let paused = PausedLink { rate, back_rate, propagation, mtu, buffer, priorities };
         let thresholds = params.resolve(&paused).map_err(build_error)?;
-        Ok(PausableLink {
-            account: IngressAccount::new(&thresholds),
-            buffer: buffer.get(),
-            held: 0,
+        let account = IngressAccount::new(&thresholds);
+        let delay = PAUSE_FRAME.time_at(link.rate) + link.propagation + params.response;
+        Ok(PausableLink::new(Account::Own { account, buffer: buffer.get(), held: 0 }, port, back, delay))
+    }
+
+    fn new(account: Account, port: PortId, back: PortId, delay: Span) -> PausableLink {
+        PausableLink {
+            account,
             port,
             back,
-            delay: PAUSE_FRAME.time_at(link.rate) + link.propagation + params.response,
+            delay,
+            frame_starts: Time::ZERO,
             travelling: VecDeque::new(),
             state: PauseState::default(),
             paused_since: Time::ZERO,
             totals: PauseTotals::default(),
-        })
+        }
     }
 }
 

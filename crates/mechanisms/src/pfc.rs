@@ -236,6 +236,11 @@ impl Priorities {
         others.0 & !self.0 == 0
     }
 
+    /// Returns the number of priorities in the set.
+    pub const fn count(self) -> u8 {
+        self.0.count_ones() as u8
+    }
+
     /// Returns whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0

@@ -290,6 +290,15 @@ impl Port {
         }
     }
 
+    /// Sends a frame of `bytes` that the port itself has made, such as a pause, at once behind the packet in service.
+    /// Returns whether the port is to be called when the link is free again.
+    pub fn send_frame(&mut self, now: Time, bytes: u64) -> bool {
+        match &mut self.0 {
+            Engine::Express(_) => unreachable!("a port that pauses others decides at each departure"),
+            Engine::General(port) => port.send_frame(now, bytes),
+        }
+    }
+
     /// Returns whether packets wait here while the far end has paused the port.
     pub fn is_blocked(&self) -> bool {
         match &self.0 {

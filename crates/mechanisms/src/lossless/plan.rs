@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use plimsoll_units::Bytes;
+use plimsoll_units::{Bytes, Span};
 
 use super::{LosslessParams, fixed, share};
 use crate::InvalidParam;
@@ -30,7 +30,9 @@ pub struct BufferPlan {
     /// The headroom that each link has for each lossless priority, in the order of the links.
     pub headroom: Vec<u64>,
     /// The number of priorities in use.
-    priorities: u64,
+    pub priorities: u64,
+    /// The number of lossless priorities in use.
+    pub lossless_in_use: u64,
 }
 
 /// The bytes that may arrive at a link after a pause became necessary, by their cause. Displayed as a sum.
@@ -48,7 +50,7 @@ pub struct HeadroomTerms {
 
 impl HeadroomTerms {
     /// Computes the terms for `link` and the time `response` that a sender takes to obey.
-    pub fn of(link: &PausedLink, response: plimsoll_units::Span) -> HeadroomTerms {
+    pub fn of(link: &PausedLink, response: Span) -> HeadroomTerms {
         let back = u128::from(link.back_rate.as_bps().clamp(1, link.rate.as_bps().max(1)));
         let ahead = u128::from((link.mtu + PAUSE_FRAME).get()) * u128::from(link.rate.as_bps());
         let ahead = Bytes::new(ahead.div_ceil(back).min(u128::from(u64::MAX >> 2)) as u64);
@@ -82,9 +84,6 @@ pub enum LosslessError {
     /// A parameter is out of its range.
     #[error(transparent)]
     Invalid(#[from] InvalidParam),
-    /// Lossless packets would be dropped. `link` is the number of the first such link.
-    #[error("`headroom` {headroom} is {missing} less than the link needs, {needed}")]
-    HeadroomTooSmall { link: usize, headroom: Bytes, missing: Bytes, needed: HeadroomTerms },
     /// Nothing is left to be shared.
     #[error(
         "`memory` {memory} has no shared part: {links} link(s) with {reserve} of `reserve` and {headroom} of \
@@ -106,10 +105,9 @@ impl LosslessParams {
             links.iter().map(|link| HeadroomTerms::of(link, self.response)).collect();
         let headroom: Vec<u64> =
             needed.iter().map(|needed| self.headroom.unwrap_or(needed.total()).get()).collect();
-        let priorities = (0..8).filter(|priority| used.has(*priority)).count() as u64;
-        let lossless_used = (0..8).filter(|priority| used.has(*priority) && lossless.has(*priority)).count();
+        let (priorities, lossy) = (u64::from(used.count()), u64::from(used.without(lossless).count()));
         let sum = |parts: &mut dyn Iterator<Item = u64>| parts.fold(0u64, u64::saturating_add);
-        let headroom_sum = sum(&mut headroom.iter().map(|bytes| bytes.saturating_mul(lossless_used as u64)));
+        let headroom_sum = sum(&mut headroom.iter().map(|bytes| bytes.saturating_mul(priorities - lossy)));
         let reserve_sum = self.reserve.get().saturating_mul(priorities).saturating_mul(links.len() as u64);
         let needed_sum = headroom_sum.saturating_add(reserve_sum);
         if needed_sum >= self.memory.get() {
@@ -132,19 +130,21 @@ impl LosslessParams {
             needed,
             headroom,
             priorities,
+            lossless_in_use: priorities - lossy,
         })
     }
 }
 
 impl BufferPlan {
-    /// Returns the first link whose headroom is smaller than it needs, where lossless packets may be dropped.
-    pub fn too_small(&self) -> Option<LosslessError> {
+    /// Returns the number of the first link whose headroom is smaller than it needs, and by how much, in words: lossless
+    /// packets may be dropped there.
+    pub fn too_small(&self) -> Option<(usize, String)> {
         let mut links = self.headroom.iter().zip(&self.needed).enumerate();
         let (link, (headroom, needed)) =
             links.find(|(_, (headroom, needed))| **headroom < needed.total().get())?;
         let headroom = Bytes::new(*headroom);
         let missing = needed.total().saturating_sub(headroom);
-        Some(LosslessError::HeadroomTooSmall { link, headroom, missing, needed: *needed })
+        Some((link, format!("`headroom` {headroom} is {missing} less than the link needs, {needed}")))
     }
 
     /// Returns the threshold of one link and priority while `used` bytes of the shared memory are in use.

@@ -77,7 +77,7 @@ fn errors_name_the_numbers() {
     assert!(error("response = '2ms'").contains("at most 1ms"));
     assert!(error("threshold = '0B'").contains("more than 0B"));
     let small = params("headroom = '7083B'").resolve(&[link(); 4], used).unwrap().too_small().unwrap();
-    let message = small.to_string();
+    let (0, message) = small else { panic!("{small:?}") };
     assert!(
         message.starts_with("`headroom` 7.083KB is 1B less than the link needs, 7.084KB: 1.5KB"),
         "{message}"

@@ -18,6 +18,7 @@ mod hybrid;
 mod hybrid_networks;
 mod idle;
 mod lab;
+mod lossless;
 mod mptcp;
 mod nics;
 mod parallel;

@@ -446,6 +446,17 @@ impl General {
         self.busy_until
     }
 
+    /// Sends a frame of `bytes` behind the packet in service and before all that wait. Returns whether the port is to be
+    /// called when the link is free again; a call requested before is too early.
+    pub(super) fn send_frame(&mut self, now: Time, bytes: u64) -> bool {
+        if self.busy_until <= now {
+            self.in_service_bytes = 0;
+        }
+        self.busy_until = self.busy_until.max(now) + self.rules.byte_time.span(bytes);
+        self.asked_for_end = self.waiting > 0 || self.ends_matter;
+        self.asked_for_end
+    }
+
     /// Returns whether packets wait while the far end has paused a priority.
     pub(super) fn is_blocked(&self) -> bool {
         self.waiting > 0 && !self.rest.extras.pause.paused().is_empty()
