@@ -1,6 +1,8 @@
 //! Checks `port.*.lossless`: what excludes it, and a memory that its links can share.
 
 use plimsoll_fabric::{SwitchMemory, Unbuildable, lossless_memories};
+use plimsoll_mechanisms::Mechanism;
+use plimsoll_mechanisms::lossless::LosslessParams;
 
 use super::Checker;
 use super::port::keys;
@@ -27,8 +29,10 @@ impl Checker<'_> {
                 self.error(&keys(&path), format!("{other} {does}"), help);
             }
         }
-        // A fault that the topology lacks is reported where it is.
-        if with.is_empty() || self.found.errors.len() > before {
+        // Values out of range and faults of links that are missing are reported where they are.
+        let in_range = |params: &LosslessParams| params.validate().is_ok();
+        let all_in_range = with.iter().all(|(_, port)| port.lossless().is_none_or(in_range));
+        if with.is_empty() || !all_in_range || self.found.errors.len() > before {
             return;
         }
         let Ok(spec) = model.fabric_spec() else { return };
