@@ -15,6 +15,7 @@ mod memory;
 
 use std::collections::{HashSet, VecDeque};
 
+use plimsoll_mechanisms::lossless::BufferPeaks;
 use plimsoll_mechanisms::pfc::{IngressAccount, PAUSE_FRAME, PauseState, PausedLink, PfcParams, Signal};
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
@@ -26,7 +27,7 @@ use crate::spec::FabricSpec;
 use crate::unbuildable::Unbuildable;
 
 use memory::opposites;
-pub use memory::{SwitchMemory, lossless_memories};
+pub use memory::{BufferKind, BufferUse, SwitchMemory, lossless_memories};
 
 /// The flow control of all switches.
 #[derive(Debug)]
@@ -66,6 +67,8 @@ struct PausableLink {
     delay: Span,
     /// The start of the last frame that takes time on the link. Signals that are decided by then go with it.
     frame_starts: Time,
+    /// The number of pauses sent, in the whole run.
+    sent: u64,
     travelling: VecDeque<(Time, Signal)>,
     /// The priorities that the port on the link may not send now.
     state: PauseState,
@@ -263,6 +266,27 @@ impl FlowControl {
         totals
     }
 
+    /// Returns how far the buffers of each kind were used, for the kinds that there are.
+    pub fn uses(&self) -> Vec<BufferUse> {
+        let mut uses: Vec<BufferUse> = Vec::new();
+        let mut merge = |of: BufferUse| match uses.iter_mut().find(|known| known.kind == of.kind) {
+            Some(known) => known.merge(&of),
+            None => uses.push(of),
+        };
+        for link in self.ingress.iter().flatten() {
+            let (kind, peaks) = match &link.account {
+                Account::Own { account, .. } => {
+                    let (shared, threshold) = account.peak();
+                    (BufferKind::Link, BufferPeaks { shared, threshold, headroom: 0 })
+                }
+                Account::InMemory(_) => (BufferKind::Memory, BufferPeaks::default()),
+            };
+            merge(BufferUse { pauses: link.sent, peaks, ..BufferUse::none(kind) });
+        }
+        self.memories.iter().for_each(|memory| merge(memory.used()));
+        uses
+    }
+
     /// Returns whether packets wait and nothing will ever move them: all of the network's `packets` wait. A port that
     /// is not paused sends its packets, so if no packet and no signal is under way, all that wait are paused; and a
     /// pause ends only when a packet leaves. `now` must be later than the last movement, as all events of one instant
@@ -300,6 +324,7 @@ impl FlowControl {
                 continue;
             }
             self.travelling += 1;
+            link.sent += u64::from(matches!(signal, Signal::Pause(_)));
             let at = link.send_frame(now, &mut ports[link.back.0 as usize], events);
             if link.travelling.back().is_none_or(|(last, _)| *last != at) {
                 events.push(at, Owner::new(OwnerKind::Pause, port.0));
@@ -388,6 +413,7 @@ impl PausableLink {
             back,
             delay,
             frame_starts: Time::ZERO,
+            sent: 0,
             travelling: VecDeque::new(),
             state: PauseState::default(),
             paused_since: Time::ZERO,

@@ -36,7 +36,7 @@ pub use circuits::{
     circuit_drain,
 };
 pub use fabric::{Fabric, Handled, LeadsTo, LinkReading};
-pub use flow_control::{Deadlock, SwitchMemory, lossless_memories};
+pub use flow_control::{BufferKind, BufferUse, Deadlock, SwitchMemory, lossless_memories};
 pub use links::{Hooks, LostAt};
 pub use observed::{MeasurementWindow, WatchedQueue, port_name};
 pub use spec::{CircuitSpec, FabricSpec, PortSpec};

@@ -1,6 +1,6 @@
 //! [`SwitchMemory`]: the memory of a switch with lossless priorities, and its links.
 
-use plimsoll_mechanisms::lossless::{IngressBuffers, LosslessParams, Refusal};
+use plimsoll_mechanisms::lossless::{BufferPeaks, IngressBuffers, LosslessParams, Refusal};
 use plimsoll_mechanisms::pfc::PausedLink;
 use plimsoll_units::Bytes;
 
@@ -38,7 +38,54 @@ pub struct Refused {
     pub lossy: u64,
 }
 
+/// The kind of buffer whose senders are paused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BufferKind {
+    /// A buffer of each link, with fixed thresholds: `pfc`.
+    Link,
+    /// The memory of a switch: `lossless`.
+    Memory,
+}
+
+/// The use of all buffers of one kind in a run.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct BufferUse {
+    /// The kind of buffer.
+    pub kind: BufferKind,
+    /// The number of pauses sent.
+    pub pauses: u64,
+    /// The highest use of a buffer.
+    pub peaks: BufferPeaks,
+    /// The smallest headroom of a link, of one priority; 0 where it is a part of the link's buffer.
+    pub headroom: u64,
+    /// The packets that found no room.
+    pub refused: Refused,
+}
+
+impl BufferUse {
+    pub(super) fn none(kind: BufferKind) -> BufferUse {
+        BufferUse { kind, pauses: 0, peaks: BufferPeaks::default(), headroom: 0, refused: Refused::default() }
+    }
+
+    pub(super) fn merge(&mut self, other: &BufferUse) {
+        let smallest = [self.headroom, other.headroom].into_iter().filter(|bytes| *bytes > 0).min();
+        self.headroom = smallest.unwrap_or(0);
+        self.pauses += other.pauses;
+        self.peaks.merge(other.peaks);
+        self.refused.lossless += other.refused.lossless;
+        self.refused.missing = self.refused.missing.max(other.refused.missing);
+        self.refused.lossy += other.refused.lossy;
+    }
+}
+
 impl SwitchMemory {
+    /// Returns the use of the memory so far; its pauses are counted by link.
+    pub(super) fn used(&self) -> BufferUse {
+        let headroom = self.buffers.plan().headroom.iter().copied().min().unwrap_or(0);
+        let peaks = self.buffers.peaks();
+        BufferUse { peaks, headroom, refused: self.refused, ..BufferUse::none(BufferKind::Memory) }
+    }
+
     /// Returns whether `packet`, which is to leave by the port that is opposite to the link `egress`, finds room.
     pub(super) fn admit(&mut self, egress: u16, packet: &Packet) -> bool {
         let (priority, bytes) = (packet.priority & 7, u64::from(packet.size));

@@ -160,6 +160,16 @@ impl BufferPlan {
         }
     }
 
+    /// Returns the most shared bytes that one link and priority uses while no other uses any: `alpha / (1 + alpha)` of
+    /// them.
+    pub fn alone(&self) -> Bytes {
+        let one = 1u128 << super::ALPHA_BITS;
+        match self.alpha.map(u128::from) {
+            Some(alpha) => Bytes::new((alpha * u128::from(self.shared) / (one + alpha)) as u64),
+            None => Bytes::new(self.threshold.min(self.shared)),
+        }
+    }
+
     /// Returns the largest fixed threshold at which all links and priorities have room at once: DCQCN's
     /// `(B - 8 n t_flight) / (8 n)`.
     pub fn even_share(&self) -> Bytes {
