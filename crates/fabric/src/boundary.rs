@@ -1,10 +1,11 @@
-//! [`Boundary`]: the links by which packets leave a logical process of a parallel run.
+//! [`Boundary`]: the links by which packets and pauses leave a logical process of a parallel run.
 //!
-//! The fabric puts a packet that crosses the boundary into the outbox of the process that the link leads to; the caller
-//! takes each outbox as a whole and hands its packets to that process's fabric.
+//! The fabric puts what crosses the boundary into the outbox of the process that the link leads to; the caller takes
+//! each outbox as a whole and hands its content to that process's fabric.
 
 use plimsoll_units::Time;
 
+use crate::flow_control::SentSignal;
 use crate::net::{Packet, PortId};
 
 /// A packet on a link that leaves the logical process.
@@ -18,20 +19,30 @@ pub struct Crossing {
     pub packet: Packet,
 }
 
-/// The links that leave a logical process, and the packets that have just left by them.
+/// What has left a logical process for another one, each in the order in which it left.
+#[derive(Debug, Default)]
+pub struct Outbox {
+    /// The packets on links.
+    pub packets: Vec<Crossing>,
+    /// The signals of flow control.
+    pub signals: Vec<SentSignal>,
+}
+
+/// The links that leave a logical process, and what has just left by them.
 #[derive(Debug)]
 pub(crate) struct Boundary {
     here: u8,
     /// The process at the far end of each link, by link.
     ends_in: Vec<u8>,
-    /// The packets that have left for each process, by process, in the order in which they left.
-    outboxes: Vec<Vec<Crossing>>,
+    /// What has left for each process, by process.
+    outboxes: Vec<Outbox>,
 }
 
 impl Boundary {
     pub(crate) fn new(here: u8, ends_in: Vec<u8>) -> Boundary {
         let processes = ends_in.iter().max().map_or(0, |&last| usize::from(last) + 1);
-        Boundary { here, ends_in, outboxes: vec![Vec::new(); processes] }
+        let outboxes = (0..processes).map(|_| Outbox::default()).collect();
+        Boundary { here, ends_in, outboxes }
     }
 
     /// Returns whether the link of `port` leaves the logical process.
@@ -43,11 +54,21 @@ impl Boundary {
     /// Puts a packet into the outbox of the process at the link's far end.
     #[inline]
     pub(crate) fn transmit(&mut self, port: PortId, arrives: Time, packet: Packet) {
-        self.outboxes[usize::from(self.ends_in[port.0 as usize])].push(Crossing { port, arrives, packet });
+        self.outbox_of(port).packets.push(Crossing { port, arrives, packet });
     }
 
-    /// Returns the packets that have left for a process; `None` if no link leads to it.
-    pub(crate) fn outbox(&mut self, process: u8) -> Option<&mut Vec<Crossing>> {
+    /// Puts a signal into the outbox of the process at the far end of the link of `port`, which pauses that process.
+    pub(crate) fn signal(&mut self, port: PortId, sent: SentSignal) {
+        self.outbox_of(port).signals.push(sent);
+    }
+
+    #[inline]
+    fn outbox_of(&mut self, port: PortId) -> &mut Outbox {
+        &mut self.outboxes[usize::from(self.ends_in[port.0 as usize])]
+    }
+
+    /// Returns what has left for a process; `None` if no link leads to it.
+    pub(crate) fn outbox(&mut self, process: u8) -> Option<&mut Outbox> {
         self.outboxes.get_mut(usize::from(process))
     }
 }

@@ -21,7 +21,7 @@
 
 mod logical_process;
 mod look_ahead;
-
+mod pauses;
 mod read_out;
 
 pub use look_ahead::LeadsTo;
@@ -33,7 +33,6 @@ use plimsoll_units::Time;
 use crate::circuits::{CIRCUITS_CLOCK, Circuits, Passage};
 use crate::engine::{FoundHop, Owner, OwnerKind};
 use crate::faults::FAULTS_CLOCK;
-use crate::flow_control::{Deadlock, deadlock};
 use crate::host_gate::HostGate;
 use crate::links::{Hooks, Links};
 use crate::net::port::Admitted;
@@ -141,6 +140,7 @@ impl<H: Hooks> Fabric<H> {
                 // Whether a departure is an event depends on the threads of the run, and its counters must not.
                 self.links.counters.events -= 1;
                 self.ports[number as usize].on_due(PortId(number), now, &mut self.links);
+                self.send_pauses(now);
                 if number >= self.links.hosts {
                     return Handled::Done;
                 }
@@ -253,6 +253,7 @@ impl<H: Hooks> Fabric<H> {
         match self.inspect_hop(now, port, slot) {
             NextHop::Port(next) => {
                 self.hand_to_port(now, next, slot);
+                self.send_pauses(now);
                 Handled::Done
             }
             NextHop::Host => {
@@ -310,8 +311,8 @@ impl<H: Hooks> Fabric<H> {
         self.links.counters.packet_hops += 1;
         self.links.observe_hop(left, port, slot);
         let packet = self.links.lanes.packet_mut(slot);
-        if let Some(control) = &mut self.links.flow_control
-            && !control.admit(now, port, packet)
+        if let Some(control) = &self.links.flow_control
+            && !control.admit(port, packet)
         {
             let towards = self.network.port_towards(packet.dst);
             self.links.dropped(now, towards, slot);
@@ -351,46 +352,12 @@ impl<H: Hooks> Fabric<H> {
         }
     }
 
-    /// Pauses reach the port that they are for.
-    #[cold]
-    fn on_pause_due(&mut self, now: Time, port: PortId) {
-        while let Some(control) = &mut self.links.flow_control
-            && let Some(signal) = control.take_due(now, port)
-        {
-            self.links.hooks.on_signal(now, port, signal);
-            self.ports[port.0 as usize].on_signal(port, now, signal, &mut self.links);
-        }
-    }
-
     /// Handles the call that the pacer of `host` has requested.
     fn on_pacer_due(&mut self, now: Time, host: HostId) {
         let nic = &mut self.ports[host.0 as usize];
         let Some(pacer) = &mut self.gates[host.0 as usize].pacer else { return };
         let due = pacer.on_due(now, nic, &mut self.links);
         self.links.call_pacer_at(host, due);
-    }
-
-    /// Sends the pauses that the event at `now` has decided on. Returns whether there were any.
-    pub fn send_pauses(&mut self, now: Time) -> bool {
-        let Links { flow_control, faults, events, .. } = &mut self.links;
-        let Some(control) = flow_control.as_mut().filter(|control| control.has_pending()) else {
-            return false;
-        };
-        control.send_pending(now, &mut self.ports, faults.as_deref(), events);
-        true
-    }
-
-    /// Finds the circle of links that pause each other, if nothing moves at `now` and nothing ever will. Packets that
-    /// wait at night may move by day, so a circle is found then.
-    pub fn find_deadlock(&self, now: Time) -> Option<Deadlock> {
-        if self.links.nights.as_ref().is_some_and(|clock| clock.is_night()) {
-            return None;
-        }
-        let control = self.links.flow_control.as_ref()?;
-        // A class that has used up its rate sends later.
-        let is_stuck = control.is_stuck(now, self.links.lanes.held())
-            && !self.ports.iter().any(|port| port.waits_for_rate(now));
-        is_stuck.then(|| deadlock(&self.network, &self.ports, control.moved()))
     }
 
     /// `packet.src` sends a packet: through its gate, if it has one, to its NIC.

@@ -203,6 +203,15 @@ impl Faults {
         self.dead.contains(&port)
     }
 
+    /// Returns whether the link that `port` sends on, or the one back, fails or comes back after `now`.
+    pub(crate) fn breaks_after(&self, port: PortId, now: Time) -> bool {
+        let is_of_port = |link: &&ScheduledLink| link.port == port || link.back == Some(port);
+        self.schedule.links.iter().filter(is_of_port).any(|link| {
+            let mut changes = link.steps.windows(2).filter(|steps| steps[1].0 > now);
+            changes.any(|steps| steps.iter().any(|(_, state)| *state == LinkState::Dead))
+        })
+    }
+
     /// Returns the ports whose links routing takes for dead.
     pub(crate) fn known_dead(&self) -> &BTreeSet<PortId> {
         &self.known_dead

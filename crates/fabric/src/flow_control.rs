@@ -10,24 +10,36 @@
 //! ```
 //!
 //! A pause frame overtakes waiting packets. With `pfc` it takes no time from them; with `lossless` it takes its own.
+//!
+//! A link's account is kept by the logical process of the switch at its end, and its [`PausedSender`] by the process of
+//! the port that sends on it. A signal from one process to another is a message, as a packet is: it takes effect a
+//! propagation and a pause frame later at the earliest. Switches that pause each other for ever are found by
+//! [`deadlock`].
 
+pub(crate) mod deadlock;
 mod memory;
+mod sender;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_mechanisms::lossless::BufferPeaks;
-use plimsoll_mechanisms::pfc::{IngressAccount, PAUSE_FRAME, PauseState, PausedLink, PfcParams, Signal};
+use plimsoll_mechanisms::pfc::{IngressAccount, PAUSE_FRAME, PausedLink, PfcParams, Priorities, Signal};
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
+pub use deadlock::{Deadlock, HeldPort};
+pub use sender::SentSignal;
+
+use crate::boundary::Boundary;
 use crate::engine::{EventQueue, Owner, OwnerKind};
 use crate::faults::{Faults, Schedule};
-use crate::net::{Network, Node, Packet, Port, PortId};
+use crate::net::{Node, Packet, Port, PortId};
 use crate::observed::{MeasurementWindow, PauseTotals};
 use crate::spec::FabricSpec;
 use crate::unbuildable::Unbuildable;
+use sender::PausedSender;
 
-use memory::opposites;
 pub use memory::{BufferKind, BufferUse, SwitchMemory, lossless_memories};
+use memory::{merge_use, opposites};
 
 /// The flow control of all switches.
 #[derive(Debug)]
@@ -46,12 +58,12 @@ pub struct FlowControl {
     memories: Vec<SwitchMemory>,
     /// The signals that the current event has decided on.
     pending: Vec<(PortId, Signal)>,
-    /// The number of packets in all switches.
-    held: u64,
-    /// The number of signals under way.
-    travelling: u64,
-    /// The time at which a packet last completed a link or a signal last took effect.
-    moved: Time,
+    /// The ports of switches of which a priority is paused.
+    paused: BTreeSet<PortId>,
+    /// The number of events from which on a pause is reason to look for a deadlock.
+    next_search: u64,
+    /// The uses of buffers in other logical processes, which have ended.
+    absorbed: Vec<BufferUse>,
     /// The window in which pauses count.
     window: MeasurementWindow,
 }
@@ -65,16 +77,11 @@ struct PausableLink {
     back: PortId,
     /// The time from the start of a pause frame until it is obeyed; from its end, where it takes time on the link.
     delay: Span,
-    /// The start of the last frame that takes time on the link. Signals that are decided by then go with it.
-    frame_starts: Time,
+    /// The start of the last frame that takes time on the link, and when it is obeyed.
+    frame: Option<(Time, Time)>,
     /// The number of pauses sent, in the whole run.
     sent: u64,
-    travelling: VecDeque<(Time, Signal)>,
-    /// The priorities that the port on the link may not send now.
-    state: PauseState,
-    /// The time since which at least one priority is paused.
-    paused_since: Time,
-    totals: PauseTotals,
+    sender: PausedSender,
 }
 
 /// The account of the packets that came by a link.
@@ -110,9 +117,9 @@ impl FlowControl {
             memories: lossless_memories(spec)?,
             egress: vec![0; network.links().len()],
             pending: Vec::new(),
-            held: 0,
-            travelling: 0,
-            moved: Time::ZERO,
+            paused: BTreeSet::new(),
+            next_search: 0,
+            absorbed: Vec::new(),
             window: spec.window,
         };
         let mut memory_of = vec![None; network.switches() as usize];
@@ -169,12 +176,14 @@ impl FlowControl {
         link_of(&self.place, &mut self.ingress, port)
     }
 
-    /// The link that `port` sends on has failed or come back: both ends forget its pauses.
-    pub fn forget(&mut self, port: PortId) {
+    /// The link that `port` sends on has failed or come back at `now`: both ends forget its pauses.
+    pub fn forget(&mut self, now: Time, port: PortId) {
         self.forget_pauses(port);
+        let window = self.window;
         if let Some(link) = self.link_mut(port) {
-            let forgotten = link.travelling.drain(..).count() as u64;
-            self.travelling -= forgotten;
+            link.frame = None;
+            link.sender.forget(now, window);
+            self.paused.remove(&port);
         }
     }
 
@@ -190,8 +199,7 @@ impl FlowControl {
 
     /// Returns whether the switch at the far end of `link` has room for `packet`, and notes in the packet the port by
     /// which it entered. With enough headroom it always has room.
-    pub fn admit(&mut self, now: Time, link: PortId, packet: &mut Packet) -> bool {
-        self.moved = now;
+    pub fn admit(&self, link: PortId, packet: &mut Packet) -> bool {
         packet.ingress = self.local[link.0 as usize];
         self.link(link).is_none_or(|link| match link.account {
             Account::Own { buffer, held, .. } => held + u64::from(packet.size) <= buffer,
@@ -208,7 +216,6 @@ impl FlowControl {
 
     /// `packet` waits at `port`.
     pub fn entered(&mut self, port: PortId, packet: &Packet) {
-        self.held += 1;
         let Some(link) = self.ingress_place(port, packet).and_then(|place| self.ingress[place].as_mut())
         else {
             return;
@@ -229,7 +236,6 @@ impl FlowControl {
 
     /// `packet` waits at `port` no longer.
     pub fn left(&mut self, port: PortId, packet: &Packet) {
-        self.held -= 1;
         let Some(link) = self.ingress_place(port, packet).and_then(|place| self.ingress[place].as_mut())
         else {
             return;
@@ -258,21 +264,44 @@ impl FlowControl {
 
     /// Returns how often and how long the link was paused until `end`.
     pub fn pauses(&self, link: PortId, end: Time) -> PauseTotals {
-        let Some(link) = self.link(link) else { return PauseTotals::default() };
-        let mut totals = link.totals;
-        if !link.state.paused().is_empty() {
-            totals.paused += self.window.part_of(link.paused_since, end);
+        self.link(link).map_or(PauseTotals::default(), |link| link.sender.totals(end, self.window))
+    }
+
+    /// Adds the uses of buffers in another logical process, which has ended.
+    pub fn absorb_uses(&mut self, other: &FlowControl) {
+        other.uses().iter().for_each(|of| merge_use(&mut self.absorbed, of));
+    }
+
+    /// Returns whether a priority of `port` stays paused once only the bytes in `held` are left, by the port on whose
+    /// link they came and their priority.
+    fn keeps_paused(&self, port: PortId, priority: u8, held: &BTreeMap<PortId, [u64; 8]>) -> bool {
+        let of = |port: PortId| held.get(&port).copied().unwrap_or_default();
+        match self.link(port).map(|link| &link.account) {
+            Some(Account::Own { account, .. }) => {
+                let members = account.members(priority).iter();
+                account.keeps_paused(members.map(|member| of(port)[usize::from(member)]).sum())
+            }
+            Some(Account::InMemory(memory)) => {
+                let SwitchMemory { links, buffers, .. } = &self.memories[*memory as usize];
+                let left: Vec<[u64; 8]> = links.iter().map(|link| of(*link)).collect();
+                buffers.plan().keeps_paused(usize::from(self.local[port.0 as usize]), priority, &left)
+            }
+            None => false,
         }
-        totals
+    }
+
+    /// Returns the priorities that are paused together with `priority` of `port`.
+    fn members(&self, port: PortId, priority: u8) -> Priorities {
+        match self.link(port).map(|link| &link.account) {
+            Some(Account::Own { account, .. }) => account.members(priority),
+            _ => Priorities::one(priority),
+        }
     }
 
     /// Returns how far the buffers of each kind were used, for the kinds that there are.
     pub fn uses(&self) -> Vec<BufferUse> {
-        let mut uses: Vec<BufferUse> = Vec::new();
-        let mut merge = |of: BufferUse| match uses.iter_mut().find(|known| known.kind == of.kind) {
-            Some(known) => known.merge(&of),
-            None => uses.push(of),
-        };
+        let mut uses = self.absorbed.clone();
+        let mut merge = |of: BufferUse| merge_use(&mut uses, &of);
         for link in self.ingress.iter().flatten() {
             let (kind, peaks) = match &link.account {
                 Account::Own { account, .. } => {
@@ -287,30 +316,28 @@ impl FlowControl {
         uses
     }
 
-    /// Returns whether packets wait and nothing will ever move them: all of the network's `packets` wait. A port that
-    /// is not paused sends its packets, so if no packet and no signal is under way, all that wait are paused; and a
-    /// pause ends only when a packet leaves. `now` must be later than the last movement, as all events of one instant
-    /// count.
-    pub fn is_stuck(&self, now: Time, packets: usize) -> bool {
-        self.held > 0 && self.held == packets as u64 && self.travelling == 0 && now > self.moved
-    }
-
-    /// Returns the time at which a packet last completed a link or a signal last took effect.
-    pub fn moved(&self) -> Time {
-        self.moved
-    }
-
-    /// Returns whether pauses were decided that have not been sent.
-    pub fn has_pending(&self) -> bool {
-        !self.pending.is_empty()
-    }
-
-    /// Sends the pauses that have just been decided.
+    /// Sends the pauses that the event at `now` has decided on. A signal to a port of another logical process leaves by
+    /// the `boundary`.
+    #[inline]
     pub fn send_pending(
         &mut self,
         now: Time,
         ports: &mut [Port],
         faults: Option<&Faults>,
+        boundary: Option<&mut Boundary>,
+        events: &mut EventQueue,
+    ) {
+        if !self.pending.is_empty() {
+            self.send_all(now, ports, faults, boundary, events);
+        }
+    }
+
+    fn send_all(
+        &mut self,
+        now: Time,
+        ports: &mut [Port],
+        faults: Option<&Faults>,
+        mut boundary: Option<&mut Boundary>,
         events: &mut EventQueue,
     ) {
         // In the order of the decisions: a pause and its end may be decided in one event.
@@ -323,24 +350,33 @@ impl FlowControl {
                 self.forget_pauses(port);
                 continue;
             }
-            self.travelling += 1;
             link.sent += u64::from(matches!(signal, Signal::Pause(_)));
             let at = link.send_frame(now, &mut ports[link.back.0 as usize], events);
-            if link.travelling.back().is_none_or(|(last, _)| *last != at) {
-                events.push(at, Owner::new(OwnerKind::Pause, port.0));
+            let sent = link.sender.sent(port, at, signal);
+            match &mut boundary {
+                Some(boundary) if boundary.is_crossed_by(link.back) => boundary.signal(link.back, sent),
+                _ => link.receive(sent, events),
             }
-            link.travelling.push_back((at, signal));
         }
         self.pending = pending;
+    }
+
+    /// Takes a signal that another logical process has sent to a port of this one.
+    pub fn receive(&mut self, sent: SentSignal, events: &mut EventQueue) {
+        if let Some(link) = self.link_mut(sent.port) {
+            link.receive(sent, events);
+        }
     }
 
     /// Removes the next signal that takes effect at `port` by `now`.
     pub fn take_due(&mut self, now: Time, port: PortId) -> Option<Signal> {
         let link = link_of(&self.place, &mut self.ingress, port)?;
-        let (_, signal) = link.travelling.pop_front_if(|(at, _)| *at <= now)?;
-        self.travelling -= 1;
-        self.moved = now;
-        link.on_signal(self.window, now, signal);
+        let signal = link.sender.take_due(now, self.window)?;
+        if !link.sender.is_paused() {
+            self.paused.remove(&port);
+        } else if self.first[port.0 as usize].is_some() {
+            self.paused.insert(port);
+        }
         Some(signal)
     }
 }
@@ -355,20 +391,12 @@ fn link_of<'a>(
 }
 
 impl PausableLink {
-    /// A signal takes effect at the port that sends on the link.
-    fn on_signal(&mut self, window: MeasurementWindow, now: Time, signal: Signal) {
-        let was_paused = !self.state.paused().is_empty();
-        self.state.on_signal(signal);
-        match (was_paused, !self.state.paused().is_empty()) {
-            (false, true) => {
-                self.paused_since = now;
-                self.totals.pauses += u64::from(window.has(now));
-            }
-            (true, false) => {
-                self.totals.paused += window.part_of(self.paused_since, now);
-            }
-            _ => {}
+    /// A signal is on its way to the port on the link.
+    fn receive(&mut self, sent: SentSignal, events: &mut EventQueue) {
+        if sent.is_event {
+            events.push(sent.at, Owner::new(OwnerKind::Pause, sent.port.0));
         }
+        self.sender.expect(sent);
     }
 
     /// Sends a pause frame behind the packet that the port back is sending. Returns when it is obeyed.
@@ -377,15 +405,17 @@ impl PausableLink {
             return now.max(back.busy_until()) + self.delay;
         }
         // A frame that has not begun carries what is decided meanwhile.
-        if let Some((at, _)) = self.travelling.back().filter(|_| self.frame_starts >= now) {
-            return *at;
+        if let Some((_, at)) = self.frame.filter(|(starts, _)| *starts >= now) {
+            return at;
         }
-        self.frame_starts = now.max(back.busy_until());
+        let starts = now.max(back.busy_until());
         let waits = back.send_frame(now, PAUSE_FRAME.get());
         if waits {
             events.push(back.busy_until(), Owner::new(OwnerKind::Port, self.back.0));
         }
-        back.busy_until() + self.delay
+        let at = back.busy_until() + self.delay;
+        self.frame = Some((starts, at));
+        at
     }
 
     fn with_buffer(
@@ -407,70 +437,10 @@ impl PausableLink {
     }
 
     fn new(account: Account, port: PortId, back: PortId, delay: Span) -> PausableLink {
-        PausableLink {
-            account,
-            port,
-            back,
-            delay,
-            frame_starts: Time::ZERO,
-            sent: 0,
-            travelling: VecDeque::new(),
-            state: PauseState::default(),
-            paused_since: Time::ZERO,
-            totals: PauseTotals::default(),
-        }
+        PausableLink { account, port, back, delay, frame: None, sent: 0, sender: PausedSender::default() }
     }
 }
 
 fn build_error(problem: impl ToString) -> Unbuildable {
     Unbuildable::new("port.switch.pfc", problem)
-}
-
-/// Switches that pause each other in a circle: none of these links will ever move again.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Deadlock {
-    /// When something last moved.
-    pub at: Time,
-    /// The links of the circle, each as `from -> to`.
-    pub links: Vec<String>,
-}
-
-/// Describes the deadlock of `ports`, of which none has moved since `at`.
-pub(crate) fn deadlock(network: &Network, ports: &[Port], at: Time) -> Deadlock {
-    let name = |node| match node {
-        Node::Host(host) => format!("h{}", host.0),
-        Node::Switch(switch) => format!("s{switch}"),
-    };
-    let links = circle(network, ports).into_iter().map(|port| {
-        let link = network.link(port);
-        format!("{} -> {}", name(link.from), name(link.to))
-    });
-    Deadlock { at, links: links.collect() }
-}
-
-/// Returns the paused ports that wait for each other in a circle; all paused ports if none is found.
-fn circle(network: &Network, ports: &[Port]) -> Vec<PortId> {
-    let numbers = (0..ports.len() as u32).map(PortId);
-    let mut blocked: Vec<PortId> = numbers.filter(|port| ports[port.0 as usize].is_blocked()).collect();
-    let all = blocked.clone();
-    // A blocked port waits for a blocked port of the switch at the far end of its link. A port that waits for none of
-    // these is only behind the circle.
-    loop {
-        let at: HashSet<Node> = blocked.iter().map(|port| network.link(*port).from).collect();
-        let before = blocked.len();
-        blocked.retain(|port| at.contains(&network.link(*port).to));
-        if blocked.len() == before {
-            break;
-        }
-    }
-    let mut circle: Vec<PortId> = blocked.first().copied().into_iter().collect();
-    while let Some(&last) = circle.last()
-        && let Some(&next) = blocked.iter().find(|port| network.link(**port).from == network.link(last).to)
-    {
-        if let Some(first) = circle.iter().position(|port| *port == next) {
-            return circle.split_off(first);
-        }
-        circle.push(next);
-    }
-    all
 }

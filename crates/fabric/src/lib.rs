@@ -30,13 +30,15 @@ pub mod observed;
 mod spec;
 mod unbuildable;
 
-pub use boundary::Crossing;
+pub use boundary::{Crossing, Outbox};
 pub use circuits::{
     CIRCUITS_CLOCK, CircuitLog, CircuitLosses, CircuitUse, CircuitWeek, DemandShare, ScheduleTimes,
     circuit_drain,
 };
 pub use fabric::{Fabric, Handled, LeadsTo, LinkReading};
-pub use flow_control::{BufferKind, BufferUse, Deadlock, SwitchMemory, lossless_memories};
+pub use flow_control::{
+    BufferKind, BufferUse, Deadlock, HeldPort, SentSignal, SwitchMemory, lossless_memories,
+};
 pub use links::{Hooks, LostAt};
 pub use observed::{MeasurementWindow, WatchedQueue, port_name};
 pub use spec::{CircuitSpec, FabricSpec, PortSpec};

@@ -9,7 +9,6 @@
 
 mod follow;
 
-use plimsoll_mechanisms::pfc::Priorities;
 use plimsoll_mechanisms::tdma::Nights;
 use plimsoll_units::Time;
 
@@ -19,8 +18,6 @@ use crate::engine::{Owner, OwnerKind};
 #[derive(Debug)]
 pub(crate) struct NightClock {
     nights: Nights,
-    /// The priorities that the NICs hold: at the instant of dawn, the ones of the night until its event has come.
-    paused: Priorities,
     /// Events so far; every logical process of a parallel run has them all.
     pub(crate) events: u64,
 }
@@ -30,12 +27,7 @@ pub(crate) const NIGHTS_CLOCK: u32 = 3;
 
 impl NightClock {
     pub(crate) fn new(nights: Nights) -> Box<NightClock> {
-        Box::new(NightClock { nights, paused: Priorities::default(), events: 0 })
-    }
-
-    /// Returns whether NICs hold anything now.
-    pub(crate) fn is_night(&self) -> bool {
-        !self.paused.is_empty()
+        Box::new(NightClock { nights, events: 0 })
     }
 
     /// Returns the next event after `now`.

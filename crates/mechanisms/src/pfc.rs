@@ -222,6 +222,17 @@ impl Priorities {
         Priorities(self.0 & !others.0)
     }
 
+    /// Returns the priorities of this set that are in `others`, too.
+    #[must_use]
+    pub const fn and(self, others: Priorities) -> Priorities {
+        Priorities(self.0 & others.0)
+    }
+
+    /// Returns the priorities in the set, the lowest first.
+    pub fn iter(self) -> impl Iterator<Item = u8> {
+        (0..PRIORITIES as u8).filter(move |priority| self.has(*priority))
+    }
+
     /// Returns the highest priority in the set, 0 to 7.
     #[inline]
     pub const fn highest(self) -> Option<u8> {
@@ -254,6 +265,15 @@ pub enum Signal {
     Pause(Priorities),
     /// The sender resumes these priorities.
     Resume(Priorities),
+}
+
+impl Signal {
+    /// Returns the priorities that the signal stops or resumes.
+    pub fn priorities(self) -> Priorities {
+        match self {
+            Signal::Pause(priorities) | Signal::Resume(priorities) => priorities,
+        }
+    }
 }
 
 /// The receiver's account for one ingress: the bytes that it holds of each priority, in all queues of the switch.
@@ -330,6 +350,16 @@ impl IngressAccount {
     /// Returns the priorities that the sender was signalled to stop.
     pub fn paused(&self) -> Priorities {
         self.paused
+    }
+
+    /// Returns the priorities that are paused and resumed together with `priority`.
+    pub fn members(&self, priority: u8) -> Priorities {
+        self.class(priority).1
+    }
+
+    /// Returns whether a paused sender stays paused for as long as `bytes` of its class are held.
+    pub fn keeps_paused(&self, bytes: u64) -> bool {
+        bytes > self.thresholds.xon
     }
 
     /// The place of a priority's count, and the priorities that share it.

@@ -54,7 +54,6 @@ fn build_with(model: &Model, window: Option<ReplayWindow>) -> Result<BuiltWorld,
     let streams = Streams::new(model.run.seed);
     let spec = model.fabric_spec()?;
     let hooks = SimHooks {
-        has_aftermath: spec.has_flow_control(),
         capture: model.observe.packets.map(|room| Box::new(packet_capture(room, &spec))),
         recorder: window.map(|window| Box::new(PacketRecorder::new(window, &spec.network))),
         ..SimHooks::default()

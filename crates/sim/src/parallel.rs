@@ -102,7 +102,8 @@ pub fn run_in_parts(
 }
 
 /// Runs `model` as `plan` says; the first process has the world of `first`, which has not begun. Where the system
-/// cannot start the threads, the model is run on one.
+/// cannot start the threads, the model is run on one; also where links have paused each other in a circle, since one
+/// thread finds the first circle, and finds it at the same event in every run.
 fn run_plan(
     model: &Model,
     mut first: BuiltWorld,
@@ -111,7 +112,7 @@ fn run_plan(
 ) -> Result<Outcome, RunError> {
     let exchange =
         Exchange::new(plan.processes, plan.lookahead, first.world.rules.horizon, first.world.rules.grace);
-    let others = thread::scope(|scope| {
+    let worlds = thread::scope(|scope| {
         let guard = exchange.guard();
         let mut others = Vec::new();
         for here in 1..plan.processes {
@@ -135,13 +136,15 @@ fn run_plan(
         }
         drop(guard);
         let others = others.into_iter().map(|other| other.join().expect("a logical process does not panic"));
-        own.and(others.collect::<Result<Vec<BuiltWorld>, RunError>>()).map(Some)
-    })?;
-    match others {
-        Some(others) => Ok(merge::merge(first, others, exchange, &plan)),
-        None => {
-            drop(first);
-            crate::run(model, progress)
+        let mut others: Vec<Result<BuiltWorld, RunError>> = others.collect();
+        let is_deadlock = |error: Option<&RunError>| matches!(error, Some(RunError::Deadlock { .. }));
+        if is_deadlock(own.as_ref().err()) || others.iter().any(|other| is_deadlock(other.as_ref().err())) {
+            // The other processes were stopped for it.
+            return Ok(None);
         }
-    }
+        own?;
+        others.drain(..).collect::<Result<Vec<BuiltWorld>, RunError>>().map(Some)
+    })?;
+    let merged = worlds.and_then(|others| merge::merge(first, others, exchange, &plan));
+    merged.map_or_else(|| crate::run(model, progress), Ok)
 }

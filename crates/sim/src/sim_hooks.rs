@@ -19,9 +19,11 @@ pub(crate) struct SimHooks {
     pub(crate) room: Vec<PortId>,
     /// The workloads whose raw packets were lost, one entry a packet: no transport sends those again.
     pub(crate) lost: Vec<u16>,
-    /// The event needs a step after it: something has arrived, a raw packet was lost, a workload has acted, or flow
-    /// control looks after every event.
+    /// The event needs a step after it: something has arrived, a raw packet was lost, a workload has acted, or a port
+    /// is paused.
     pub(crate) has_aftermath: bool,
+    /// A pause has reached its port in the event.
+    pub(crate) has_paused: bool,
     /// Keeps packets, where the scenario asks for a capture.
     pub(crate) capture: Option<Box<PacketCapture>>,
     /// Keeps hops, where the run is repeated for a replay.
@@ -58,6 +60,9 @@ impl Hooks for SimHooks {
     fn on_signal(&mut self, now: Time, port: PortId, signal: Signal) {
         if let Some(recorder) = &mut self.recorder {
             recorder.on_signal(now, port, signal);
+        }
+        if matches!(signal, Signal::Pause(_)) {
+            (self.has_paused, self.has_aftermath) = (true, true);
         }
     }
 

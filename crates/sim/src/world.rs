@@ -50,10 +50,12 @@ impl World {
         if let Some(finished) = self.finished {
             self.rules.end_after(finished);
             self.run_until(self.rules.horizon, progress)?;
-        } else {
-            self.settle_flow_control(Time::MAX)?;
         }
-        Ok(if self.fabric.next_event_time().is_none() { self.now } else { self.rules.horizon })
+        let end = if self.fabric.next_event_time().is_none() { self.now } else { self.rules.horizon };
+        match self.fabric.find_deadlock(self.fabric.held_ports(end)) {
+            Some(deadlock) => Err(deadlock.into()),
+            None => Ok(end),
+        }
     }
 
     /// Schedules the first event of each workload.
@@ -86,8 +88,11 @@ impl World {
                 Handled::NotMine => self.on_own_event(now, owner),
             }
             let events = self.fabric.counters().events;
-            if events.is_multiple_of(PROGRESS_EVENTS) && !progress(self.progress(now)) {
-                return Err(RunError::Cancelled);
+            if events.is_multiple_of(PROGRESS_EVENTS) {
+                if !progress(self.progress(now)) {
+                    return Err(RunError::Cancelled);
+                }
+                self.look_for_deadlock(now)?;
             }
             if self.fabric.hooks().has_aftermath && self.finishes_after_event(now)? {
                 break;
@@ -176,14 +181,16 @@ impl World {
         }
     }
 
-    /// Has workloads act on arrivals, tells them of lost packets and sends pauses, as the event at `now` has left them.
-    /// Returns whether all workloads have finished with it.
+    /// Has workloads act on arrivals and tells them of lost packets, as the event at `now` has left them, and looks for a
+    /// deadlock if it has paused something. Returns whether all workloads have finished with it.
     #[cold]
     fn finishes_after_event(&mut self, now: Time) -> Result<bool, RunError> {
         self.on_arrivals(now);
         self.on_lost(now);
-        self.settle_flow_control(now)?;
-        self.fabric.hooks_mut().has_aftermath = self.fabric.has_flow_control();
+        if std::mem::take(&mut self.fabric.hooks_mut().has_paused) {
+            self.look_for_deadlock(now)?;
+        }
+        self.fabric.hooks_mut().has_aftermath = false;
         let finishes = std::mem::take(&mut self.sources.acted) && self.is_finishing();
         if finishes {
             self.finished = Some(now);
@@ -191,10 +198,9 @@ impl World {
         Ok(finishes)
     }
 
-    /// Sends the pauses that were decided at `now`; without any, checks that something still moves.
-    fn settle_flow_control(&mut self, now: Time) -> Result<(), RunError> {
-        let deadlock = if self.fabric.send_pauses(now) { None } else { self.fabric.find_deadlock(now) };
-        deadlock.map_or(Ok(()), |deadlock| Err(deadlock.into()))
+    /// Fails if links have paused each other in a circle. It searches now and then.
+    fn look_for_deadlock(&mut self, now: Time) -> Result<(), RunError> {
+        self.fabric.look_for_deadlock(now).map_or(Ok(()), |deadlock| Err(deadlock.into()))
     }
 
     fn progress(&self, now: Time) -> Progress {

@@ -3,13 +3,14 @@
 use plimsoll_units::Time;
 
 use super::Fabric;
-use crate::boundary::{Boundary, Crossing};
+use crate::boundary::{Boundary, Crossing, Outbox};
+use crate::flow_control::SentSignal;
 use crate::links::Hooks;
 use crate::net::PortId;
 
 impl<H: Hooks> Fabric<H> {
-    /// Makes this fabric process `here` of the `processes` of a parallel run: packets sent on links that leave it go to
-    /// an outbox. `ends_in` is the process at the far end of each link.
+    /// Makes this fabric process `here` of the `processes` of a parallel run: packets and pauses sent on links that leave
+    /// it go to an outbox. `ends_in` is the process at the far end of each link.
     pub fn set_boundary(&mut self, here: u8, processes: u8, ends_in: Vec<u8>) {
         if let Some(circuits) = &mut self.circuits {
             circuits.become_process(processes.into());
@@ -20,9 +21,9 @@ impl<H: Hooks> Fabric<H> {
         self.links.boundary = Some(Box::new(Boundary::new(here, ends_in)));
     }
 
-    /// Returns the packets that have left for a process, in the order in which they left; the caller empties it.
-    /// `None` if no link leads there.
-    pub fn outbox(&mut self, process: u8) -> Option<&mut Vec<Crossing>> {
+    /// Returns the packets and signals that have left for a process; the caller empties it. `None` if no link leads
+    /// there.
+    pub fn outbox(&mut self, process: u8) -> Option<&mut Outbox> {
         self.links.boundary.as_mut()?.outbox(process)
     }
 
@@ -31,6 +32,13 @@ impl<H: Hooks> Fabric<H> {
         let Crossing { port, arrives, packet } = crossing;
         let slot = self.links.lanes.hold(packet);
         self.links.lanes.append(port, arrives, slot, &mut self.links.events);
+    }
+
+    /// Takes a signal of flow control that another logical process has sent to a port of this one.
+    pub fn receive_signal(&mut self, sent: SentSignal) {
+        if let Some(control) = &mut self.links.flow_control {
+            control.receive(sent, &mut self.links.events);
+        }
     }
 
     /// Takes over the ports of `other` for which `is_other` holds, with their gates, and adds its counters, less the
@@ -48,6 +56,9 @@ impl<H: Hooks> Fabric<H> {
             if let Some(gate) = self.gates.get_mut(place) {
                 std::mem::swap(gate, &mut other.gates[place]);
             }
+        }
+        if let (Some(own), Some(other)) = (&mut self.links.flow_control, &other.links.flow_control) {
+            own.absorb_uses(other);
         }
         let of_faults = other.links.faults.as_ref().map_or(0, |faults| faults.events());
         let of_nights = other.links.nights.as_ref().map_or(0, |clock| clock.events);

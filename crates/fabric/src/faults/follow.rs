@@ -29,6 +29,7 @@ impl<H: Hooks> Fabric<H> {
                 self.forget_pauses(now, port);
             }
         }
+        self.send_pauses(now);
         if let Some(faults) = &mut self.links.faults
             && faults.learn(now)
             && let Some(selector) = &mut self.selector
@@ -55,7 +56,7 @@ impl<H: Hooks> Fabric<H> {
     /// Flow control on the link of `port` begins anew.
     fn forget_pauses(&mut self, now: Time, port: PortId) {
         let Some(control) = &mut self.links.flow_control else { return };
-        control.forget(port);
+        control.forget(now, port);
         let resume = Signal::Resume(Priorities::ALL);
         self.ports[port.0 as usize].on_signal(port, now, resume, &mut self.links);
     }

@@ -67,7 +67,7 @@ impl BufferUse {
         BufferUse { kind, pauses: 0, peaks: BufferPeaks::default(), headroom: 0, refused: Refused::default() }
     }
 
-    pub(super) fn merge(&mut self, other: &BufferUse) {
+    fn merge(&mut self, other: &BufferUse) {
         let smallest = [self.headroom, other.headroom].into_iter().filter(|bytes| *bytes > 0).min();
         self.headroom = smallest.unwrap_or(0);
         self.pauses += other.pauses;
@@ -75,6 +75,14 @@ impl BufferUse {
         self.refused.lossless += other.refused.lossless;
         self.refused.missing = self.refused.missing.max(other.refused.missing);
         self.refused.lossy += other.refused.lossy;
+    }
+}
+
+/// Adds a use to `uses`, which has one for each kind of buffer.
+pub(super) fn merge_use(uses: &mut Vec<BufferUse>, of: &BufferUse) {
+    match uses.iter_mut().find(|known| known.kind == of.kind) {
+        Some(known) => known.merge(of),
+        None => uses.push(*of),
     }
 }
 

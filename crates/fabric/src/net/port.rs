@@ -299,19 +299,12 @@ impl Port {
         }
     }
 
-    /// Returns whether packets wait here while the far end has paused the port.
-    pub fn is_blocked(&self) -> bool {
+    /// Returns the waiting packets in lines, each the first first. A packet that may not be sent holds up the packets
+    /// behind it in its line, and none of them is ever dropped. Empty at a port that may drop what waits.
+    pub fn lines(&self) -> Vec<Vec<Slot>> {
         match &self.0 {
-            Engine::Express(_) => false,
-            Engine::General(port) => port.is_blocked(),
-        }
-    }
-
-    /// Returns whether packets wait here until the rate of their class lets them go.
-    pub fn waits_for_rate(&self, now: Time) -> bool {
-        match &self.0 {
-            Engine::Express(_) => false,
-            Engine::General(port) => port.waits_for_rate(now),
+            Engine::Express(_) => Vec::new(),
+            Engine::General(port) => port.lines(),
         }
     }
 

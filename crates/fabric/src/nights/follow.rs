@@ -13,7 +13,6 @@ impl<H: Hooks> Fabric<H> {
         let Some(clock) = &mut self.links.nights else { return };
         clock.events += 1;
         let paused = clock.nights.paused_at(now);
-        clock.paused = paused;
         let (at, owner) = clock.next_event(now);
         self.links.events.push(at, owner);
         for nic in 0..self.links.hosts {

@@ -211,7 +211,7 @@ impl LiveFabric {
         }
         self.entries = self.entries.wrapping_add(1);
         self.fabric.send(at, packet);
-        self.after_event(at, out);
+        self.report_lost(out);
         Ingress { at, from, header, size }
     }
 
@@ -228,14 +228,13 @@ impl LiveFabric {
                 Handled::Served | Handled::Done => {}
                 Handled::NotMine => unreachable!("a live fabric schedules no other events"),
             }
-            self.after_event(at, out);
+            self.report_lost(out);
         }
         self.done = self.done.max(now);
     }
 
-    /// Sends the pauses that were decided at `now`, and returns the frames that were lost.
-    fn after_event(&mut self, now: Time, out: &mut impl Out) {
-        self.fabric.send_pauses(now);
+    /// Reports the frames that were lost in an event.
+    fn report_lost(&mut self, out: &mut impl Out) {
         for (at, packet) in self.fabric.hooks_mut().0.drain(..) {
             self.digest.take(!at.as_ps());
             self.digest.take(u64::from(packet.seq));

@@ -227,6 +227,13 @@ impl BufferPlan {
         held.saturating_sub(self.reserve)
     }
 
+    /// Returns whether the sender of the link `ingress` and `priority` stays paused while `left` is all that the memory
+    /// holds, by link and priority, and none of it in headroom: with headroom in use a sender stays paused anyway.
+    pub fn keeps_paused(&self, ingress: usize, priority: u8, left: &[[u64; PRIORITIES]]) -> bool {
+        let used = left.iter().flatten().map(|held| self.shared_part(*held)).sum::<u64>().min(self.shared);
+        !self.resumes(0, left[ingress][usize::from(priority)], used)
+    }
+
     /// Returns whether the sender of a link and priority that holds these bytes may resume while `used` bytes of the
     /// shared memory are in use.
     #[inline]

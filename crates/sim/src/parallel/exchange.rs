@@ -7,7 +7,7 @@ use std::{hint, thread};
 
 use plimsoll_units::{Span, Time};
 
-use plimsoll_fabric::{Crossing, DemandShare};
+use plimsoll_fabric::{DemandShare, Outbox};
 
 use super::process::ProcessMail;
 use crate::hosts::Announcement;
@@ -180,16 +180,20 @@ impl Exchange {
         &self,
         here: u8,
         to: u8,
-        packets: &mut Vec<Crossing>,
+        outbox: Option<&mut Outbox>,
         announcements: &mut Vec<Announcement>,
         demand: Option<&DemandShare>,
     ) {
-        let count = (packets.len() + announcements.len() + usize::from(demand.is_some())) as u64;
+        let crossings = outbox.as_ref().map_or(0, |outbox| outbox.packets.len() + outbox.signals.len());
+        let count = (crossings + announcements.len() + usize::from(demand.is_some())) as u64;
         if count > 0 {
             self.in_transit.fetch_add(count, Ordering::SeqCst);
             self.posted.fetch_add(count, Ordering::SeqCst);
             let mut mail = lock(&self.seats[usize::from(to)].mail[usize::from(here)]);
-            hand_over(packets, &mut mail.packets);
+            if let Some(outbox) = outbox {
+                hand_over(&mut outbox.packets, &mut mail.crossings.packets);
+                hand_over(&mut outbox.signals, &mut mail.crossings.signals);
+            }
             hand_over(announcements, &mut mail.announcements);
             mail.demand.extend(demand.cloned());
         }

@@ -85,8 +85,6 @@ fn lookahead(network: &Network, hosts: &[u8], switches: &[u8]) -> Span {
 pub(crate) fn obstacle(world: &World) -> Option<&'static str> {
     if world.fabric.selector().is_some_and(|selector| !selector.is_local()) {
         Some("a path selector from outside may know the whole network")
-    } else if world.fabric.has_flow_control() {
-        Some("flow control looks for deadlocks in the whole network")
     } else if world.fabric.counts_links() || world.fabric.hooks().capture.is_some() {
         Some("packets are captured or counted in the order of the whole network")
     } else if world.recorder.first_sample().is_some() {

@@ -1,7 +1,7 @@
 //! [`Process`]: what makes a world one logical process of a parallel run.
 
 use plimsoll_fabric::net::HostId;
-use plimsoll_fabric::{Crossing, DemandShare};
+use plimsoll_fabric::{DemandShare, Outbox};
 
 use crate::hosts::Announcement;
 
@@ -18,18 +18,19 @@ pub(crate) struct Process {
     pub(crate) early: Vec<Announcement>,
 }
 
-/// What logical processes send each other: packets on the links between them, what their hosts announce, and their
-/// hosts' demand for circuits.
+/// What logical processes send each other: packets and pauses on the links between them, what their hosts announce, and
+/// their hosts' demand for circuits.
 #[derive(Debug, Default)]
 pub(super) struct ProcessMail {
-    pub(super) packets: Vec<Crossing>,
+    pub(super) crossings: Outbox,
     pub(super) announcements: Vec<Announcement>,
     pub(super) demand: Vec<DemandShare>,
 }
 
 impl ProcessMail {
     pub(super) fn len(&self) -> usize {
-        self.packets.len() + self.announcements.len() + self.demand.len()
+        let Outbox { packets, signals } = &self.crossings;
+        packets.len() + signals.len() + self.announcements.len() + self.demand.len()
     }
 }
 

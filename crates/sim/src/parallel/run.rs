@@ -1,5 +1,6 @@
 //! A world runs as one logical process beside the others.
 
+use plimsoll_fabric::Outbox;
 use plimsoll_units::Time;
 
 use super::exchange::{Exchange, LpStatus};
@@ -70,7 +71,7 @@ impl World {
         self.fabric.next_event_time().unwrap_or(Time::MAX)
     }
 
-    /// Posts the packets that have left this process, and publishes its progress.
+    /// Posts the packets and pauses that have left this process, and publishes its progress.
     fn publish(&mut self, exchange: &Exchange, here: u8, done: Time) {
         let counters = self.fabric.counters();
         let status = LpStatus {
@@ -83,9 +84,8 @@ impl World {
         let share = self.fabric.take_demand_share();
         if let Some(process) = self.hosts.process_mut() {
             for (to, announcements) in (0..).zip(&mut process.announcements) {
-                let packets = self.fabric.outbox(to);
                 let share = share.as_ref().filter(|_| to != here);
-                exchange.post(here, to, packets.unwrap_or(&mut Vec::new()), announcements, share);
+                exchange.post(here, to, self.fabric.outbox(to), announcements, share);
             }
         }
         exchange.publish(here, status);
@@ -93,13 +93,15 @@ impl World {
 
     /// Takes what another logical process has sent.
     pub(super) fn take(&mut self, mail: &mut ProcessMail) {
-        for place in 0..mail.packets.len() {
-            if let Some(later) = mail.packets.get(place + RECEIPTS_AHEAD) {
+        let Outbox { packets, signals } = &mut mail.crossings;
+        for place in 0..packets.len() {
+            if let Some(later) = packets.get(place + RECEIPTS_AHEAD) {
                 self.fabric.prefetch_receipt(later.port, RECEIPTS_AHEAD);
             }
-            self.fabric.receive(mail.packets[place]);
+            self.fabric.receive(packets[place]);
         }
-        mail.packets.clear();
+        packets.clear();
+        signals.drain(..).for_each(|sent| self.fabric.receive_signal(sent));
         mail.announcements.drain(..).for_each(|announcement| self.hosts.expect(announcement));
         mail.demand.drain(..).for_each(|share| self.fabric.add_demand_share(share));
     }

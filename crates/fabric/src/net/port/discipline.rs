@@ -16,7 +16,7 @@ use super::fair_queues::FairQueues;
 use super::marking::Verdict;
 use super::scheduled::ScheduledClasses;
 use super::trimming::TrimmingQueues;
-use super::waiting::{Leaving, Waiting, begins_anew};
+use super::waiting::{Leaving, Waiting, begins_anew, line_of};
 use crate::net::topology::Link;
 use crate::net::{Flags, Packet, Sink, Slot, WaitPlace};
 
@@ -308,6 +308,21 @@ impl Discipline {
             Discipline::Classes(queues) => queues.next_due(now),
             Discipline::Scheduled(queues) => queues.next_due(now),
             _ => None,
+        }
+    }
+
+    /// Returns the waiting packets in lines. A packet that may not be sent holds up the packets behind it in its line,
+    /// and none of them is ever dropped. Disciplines that may drop waiting packets have no lines.
+    pub(super) fn lines(&self) -> Vec<Vec<Slot>> {
+        match self {
+            Discipline::Fifo(queue) => vec![line_of(queue)],
+            Discipline::Priorities(queues) => queues.queues.iter().map(line_of).collect(),
+            Discipline::FairPerFlow(queues) => queues.lines().collect(),
+            Discipline::Scheduled(queues) => queues.lines(),
+            Discipline::Classes(_)
+            | Discipline::Trimming(_)
+            | Discipline::Pfabric(_)
+            | Discipline::Custom(_) => Vec::new(),
         }
     }
 

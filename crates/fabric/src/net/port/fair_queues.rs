@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use plimsoll_mechanisms::pfc::PauseState;
 
-use super::waiting::Waiting;
+use super::waiting::{Waiting, line_of};
+use crate::net::Slot;
 
 /// Deficit round robin over the flows that have packets here.
 #[derive(Clone, Debug, Default)]
@@ -68,6 +69,11 @@ impl FairQueues {
         }
         self.packets -= 1;
         Some(waiting)
+    }
+
+    /// Returns the waiting packets of each flow.
+    pub(super) fn lines(&self) -> impl Iterator<Item = Vec<Slot>> {
+        self.turns.iter().map(|flow| line_of(&flow.packets))
     }
 
     /// Returns the number of packets.

@@ -457,19 +457,15 @@ impl General {
         self.asked_for_end
     }
 
-    /// Returns whether packets wait while the far end has paused a priority.
-    pub(super) fn is_blocked(&self) -> bool {
-        self.waiting > 0 && !self.rest.extras.pause.paused().is_empty()
-    }
-
-    /// Returns whether packets wait that may be sent at a known time.
-    pub(super) fn waits_for_rate(&self, now: Time) -> bool {
-        self.rest.discipline.next_due(now).is_some()
+    /// Returns the waiting packets in lines: see [`Discipline::lines`].
+    pub(super) fn lines(&self) -> Vec<Vec<Slot>> {
+        self.rest.discipline.lines()
     }
 
     /// Returns whether packets wait and all of `priorities` are paused.
     pub(super) fn holds_all(&self, priorities: Priorities) -> bool {
-        self.is_blocked() && self.rest.extras.pause.paused().has_all(priorities)
+        let paused = self.rest.extras.pause.paused();
+        self.waiting > 0 && !paused.is_empty() && paused.has_all(priorities)
     }
 
     pub(super) fn has_room(&self, now: Time, size: u64) -> bool {

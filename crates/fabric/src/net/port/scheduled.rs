@@ -11,7 +11,8 @@ use plimsoll_units::Time;
 use super::fair_queues::FairQueues;
 use super::marking::Verdict;
 use super::rules::BufferLimit;
-use super::waiting::{Leaving, Waiting, begins_anew};
+use super::waiting::{Leaving, Waiting, begins_anew, line_of};
+use crate::net::Slot;
 
 /// The queues of a port by class. The state machine of the schedule is [`ClassScheduler`]; here are the packets.
 #[derive(Debug)]
@@ -113,6 +114,15 @@ impl ScheduledClasses {
     /// Returns the first time after `now` at which the rate of a class lets it send.
     pub(super) fn next_due(&self, now: Time) -> Option<Time> {
         self.scheduler.next_due(now)
+    }
+
+    /// Returns the waiting packets of each class; of each flow, where a class serves flows in turn.
+    pub(super) fn lines(&self) -> Vec<Vec<Slot>> {
+        let lines = |queue: &ClassQueue| match &queue.order {
+            InClass::Fifo(packets) => vec![line_of(packets)],
+            InClass::FairPerFlow(flows) => flows.lines().collect(),
+        };
+        self.queues.iter().flat_map(lines).collect()
     }
 
     pub(super) fn len(&self) -> usize {

@@ -56,3 +56,8 @@ pub(super) fn begins_anew(queue: &mut VecDeque<Waiting>) -> bool {
     }
     is_empty
 }
+
+/// Returns the slots of the packets of a queue, the first first.
+pub(super) fn line_of(queue: &VecDeque<Waiting>) -> Vec<Slot> {
+    queue.iter().map(|waiting| waiting.slot).collect()
+}
