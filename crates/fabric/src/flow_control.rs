@@ -11,34 +11,34 @@
 //!
 //! A pause frame overtakes waiting packets. With `pfc` it takes no time from them; with `lossless` it takes its own.
 //!
-//! A link's account is kept by the logical process of the switch at its end, and its [`PausedSender`] by the process of
+//! A link's account is kept by the logical process of the switch at its end, and its [`PausedSender`](sender::PausedSender) by the process of
 //! the port that sends on it. A signal from one process to another is a message, as a packet is: it takes effect a
 //! propagation and a pause frame later at the earliest. Switches that pause each other for ever are found by
 //! [`deadlock`].
 
 pub(crate) mod deadlock;
+mod link;
 mod memory;
 mod sender;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_mechanisms::lossless::BufferPeaks;
-use plimsoll_mechanisms::pfc::{IngressAccount, PAUSE_FRAME, PausedLink, PfcParams, Priorities, Signal};
-use plimsoll_units::{Bytes, Rate, Span, Time};
+use plimsoll_mechanisms::pfc::{Priorities, Signal};
+use plimsoll_units::{Span, Time};
 
 pub use deadlock::{Deadlock, HeldPort};
+pub use memory::{BufferKind, BufferUse, SwitchMemory, lossless_memories};
 pub use sender::SentSignal;
 
 use crate::boundary::Boundary;
-use crate::engine::{EventQueue, Owner, OwnerKind};
+use crate::engine::EventQueue;
 use crate::faults::{Faults, Schedule};
 use crate::net::{Node, Packet, Port, PortId};
 use crate::observed::{MeasurementWindow, PauseTotals};
 use crate::spec::FabricSpec;
 use crate::unbuildable::Unbuildable;
-use sender::PausedSender;
-
-pub use memory::{BufferKind, BufferUse, SwitchMemory, lossless_memories};
+use link::{Account, PausableLink};
 use memory::{merge_use, opposites};
 
 /// The flow control of all switches.
@@ -66,36 +66,6 @@ pub struct FlowControl {
     absorbed: Vec<BufferUse>,
     /// The window in which pauses count.
     window: MeasurementWindow,
-}
-
-#[derive(Debug)]
-struct PausableLink {
-    account: Account,
-    /// The port that sends on the link.
-    port: PortId,
-    /// The port that sends in the opposite direction.
-    back: PortId,
-    /// The time from the start of a pause frame until it is obeyed; from its end, where it takes time on the link.
-    delay: Span,
-    /// The start of the last frame that takes time on the link, and when it is obeyed.
-    frame: Option<(Time, Time)>,
-    /// The number of pauses sent, in the whole run.
-    sent: u64,
-    sender: PausedSender,
-}
-
-/// The account of the packets that came by a link.
-#[derive(Debug)]
-enum Account {
-    /// A buffer of the link's own.
-    Own {
-        /// The bytes by priority, with fixed thresholds.
-        account: IngressAccount,
-        buffer: u64,
-        held: u64,
-    },
-    /// A part of the memory of this number.
-    InMemory(u32),
 }
 
 impl FlowControl {
@@ -388,57 +358,6 @@ fn link_of<'a>(
     port: PortId,
 ) -> Option<&'a mut PausableLink> {
     place[port.0 as usize].and_then(|place| ingress[place as usize].as_mut())
-}
-
-impl PausableLink {
-    /// A signal is on its way to the port on the link.
-    fn receive(&mut self, sent: SentSignal, events: &mut EventQueue) {
-        if sent.is_event {
-            events.push(sent.at, Owner::new(OwnerKind::Pause, sent.port.0));
-        }
-        self.sender.expect(sent);
-    }
-
-    /// Sends a pause frame behind the packet that the port back is sending. Returns when it is obeyed.
-    fn send_frame(&mut self, now: Time, back: &mut Port, events: &mut EventQueue) -> Time {
-        if let Account::Own { .. } = self.account {
-            return now.max(back.busy_until()) + self.delay;
-        }
-        // A frame that has not begun carries what is decided meanwhile.
-        if let Some((_, at)) = self.frame.filter(|(starts, _)| *starts >= now) {
-            return at;
-        }
-        let starts = now.max(back.busy_until());
-        let waits = back.send_frame(now, PAUSE_FRAME.get());
-        if waits {
-            events.push(back.busy_until(), Owner::new(OwnerKind::Port, self.back.0));
-        }
-        let at = back.busy_until() + self.delay;
-        self.frame = Some((starts, at));
-        at
-    }
-
-    fn with_buffer(
-        params: &PfcParams,
-        spec: &FabricSpec,
-        port: PortId,
-        back: PortId,
-        back_rate: Rate,
-        buffer: Bytes,
-    ) -> Result<PausableLink, Unbuildable> {
-        let (mtu, priorities) = (Bytes::new(spec.full_size), spec.priorities_in_use.count());
-        let link = spec.network.link(port);
-        let (rate, propagation) = (link.rate, link.propagation);
-        let paused = PausedLink { rate, back_rate, propagation, mtu, buffer, priorities };
-        let thresholds = params.resolve(&paused).map_err(build_error)?;
-        let account = IngressAccount::new(&thresholds);
-        let delay = PAUSE_FRAME.time_at(link.rate) + link.propagation + params.response;
-        Ok(PausableLink::new(Account::Own { account, buffer: buffer.get(), held: 0 }, port, back, delay))
-    }
-
-    fn new(account: Account, port: PortId, back: PortId, delay: Span) -> PausableLink {
-        PausableLink { account, port, back, delay, frame: None, sent: 0, sender: PausedSender::default() }
-    }
 }
 
 fn build_error(problem: impl ToString) -> Unbuildable {

@@ -1,8 +1,11 @@
 //! Lossless buffers in whole runs: nothing of a lossless priority is lost, headroom is needed, and frames take time.
 
+use plimsoll_results::Digest;
+use plimsoll_sim::{RunError, run_in_parts};
 use plimsoll_units::Span;
 
-use crate::truth::lab::{Run, run};
+use crate::truth::fabrics::ring;
+use crate::truth::lab::{Run, model, run};
 
 /// Windows of 300 KB from seven hosts at once into a switch of 400 KB.
 fn incast(lossless: &str, rest: &str) -> Run {
@@ -89,4 +92,74 @@ fn pause_frames_take_their_time() {
     assert!(taken > free + frame * 20 && taken <= free + frame * (2 * some), "{free} {taken}, {some} pauses");
     let (pfc, many) = latency("buffer = '50KB'\npfc = { xoff = '1KB' }");
     assert!(pfc == free && many > 100, "{free} {pfc}, {many} pauses");
+}
+
+/// Switches in a ring whose memories are full of each other's packets.
+#[test]
+fn a_circle_of_pauses_is_found() {
+    for lossless in ["{ memory = '150KB' }", "{ memory = '2MB', threshold = '30KB', reserve = '0B' }"] {
+        let with = |flows| ring(flows).replace("pfc = {}", &format!("lossless = {lossless}"));
+        let error = plimsoll_sim::run(&model(&with(5), None, None), &mut |_| true).unwrap_err();
+        let RunError::Deadlock { links, .. } = &error else { panic!("{error}") };
+        assert_eq!(links.len(), 5, "{lossless}: {error}");
+        let open = run(&with(4));
+        assert_eq!(open.counters.packets_lost(), 0, "{lossless}");
+    }
+}
+
+/// A memory is its switch's, whichever thread the senders are on.
+#[test]
+fn any_number_of_threads_gives_the_same_run() {
+    let text = "version = 1\ntitle = 'threads'\n[run]\nduration = '3ms'\ndrain = '1s'\n[topology]\n\
+                kind = 'fat-tree'\nk = 4\nrate = '10Gbps'\ndelay = '1us'\n[transport]\nmin_rto = '200ms'\n\
+                initial_window = 100\n[port.switch]\norder = 'priorities'\n\
+                lossless = { memory = '1MB', alpha = 0.05, reserve = '1KB' }\n[host]\nack_priority = 7\n\
+                [workload.all]\nkind = 'all-to-all'\nsize = '40KB'\nload = 0.5\n\
+                [workload.incast]\nkind = 'incast'\nsize = '60KB'\nevery = '1ms'\n";
+    let model = model(text, None, Some(3));
+    let alone = plimsoll_sim::run(&model, &mut |_| true).unwrap();
+    assert_eq!(alone.counters.packets_lost(), 0);
+    assert!(alone.mechanisms[0].acted > 50, "{:?}", alone.mechanisms);
+    for threads in [1, 2, 4] {
+        let outcome = run_in_parts(&model, threads, &mut |_| true).unwrap();
+        assert_eq!(outcome.counters, alone.counters, "{threads} threads");
+        assert_eq!(Digest::of(&outcome), Digest::of(&alone), "{threads} threads");
+        assert_eq!(outcome.mechanisms, alone.mechanisms, "{threads} threads");
+    }
+}
+
+/// What was configured and never acted is known by name, with how close it came.
+#[test]
+fn a_mechanism_that_never_acted_is_named() {
+    let used = |text: &str| {
+        let run = run(&format!(
+            "version = 1\ntitle = 'used'\n[run]\nduration = '5ms'\n[topology]\nkind = 'rack'\nhosts = 4\n\
+             rate = '10Gbps'\ndelay = '1us'\n[port.switch]\n{text}\n[transport]\nkind = 'dctcp'\n\
+             [workload.incast]\nkind = 'incast'\nsize = '14KB'\nevery = '1ms'\n"
+        ));
+        let [used] = &run.mechanisms[..] else { panic!("{:?}", run.mechanisms) };
+        used.clone()
+    };
+    for (text, key) in [
+        ("ecn = { threshold = '900KB' }", "ecn"),
+        ("trim = {}\nbuffer = '1MB'", "trim"),
+        ("shared_buffer = { total = '4MB' }", "shared_buffer"),
+        ("red = { min = '800KB', max = '900KB' }", "red"),
+    ] {
+        let used = used(text);
+        assert_eq!((used.key.as_str(), used.acted, used.peak), (key, 0, None), "{text}");
+    }
+    assert!(used("ecn = { threshold = '3KB' }").acted > 0);
+    assert!(used("trim = {}\nbuffer = '3KB'").acted > 0);
+    for (text, acts) in [
+        ("pfc = {}\nbuffer = '100KB'", false),
+        ("pfc = {}\nbuffer = '12KB'", true),
+        ("lossless = { memory = '2MB' }", false),
+        ("lossless = { memory = '2MB', alpha = 0.001 }", true),
+    ] {
+        let used = used(text);
+        let peak = used.peak.unwrap();
+        assert_eq!(used.acted > 0, acts, "{text}: {used:?}");
+        assert!(peak > 0.01 && (peak >= 1.0) == acts, "{text}: {peak}");
+    }
 }
