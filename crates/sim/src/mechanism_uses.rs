@@ -2,12 +2,13 @@
 
 use plimsoll_fabric::observed::Counters;
 use plimsoll_fabric::{BufferKind, BufferUse};
+use plimsoll_mechanisms::classes::ClassesParams;
+use plimsoll_mechanisms::ecn::EcnParams;
 use plimsoll_mechanisms::lossless::LosslessParams;
 use plimsoll_mechanisms::pfc::PfcParams;
-use plimsoll_mechanisms::red::RedParams;
+use plimsoll_mechanisms::phantom_queue::PhantomQueueParams;
 use plimsoll_mechanisms::shared_buffer::SharedBufferParams;
 use plimsoll_mechanisms::trim::TrimParams;
-use plimsoll_mechanisms::wred::WredParams;
 use plimsoll_mechanisms::{Mechanism, Table};
 use plimsoll_results::outcome::MechanismUse;
 use plimsoll_scenario::model::Model;
@@ -33,14 +34,16 @@ impl Counted {
         let mut counted: Vec<(&'static str, Action)> = Vec::new();
         for active in tiers.chain([&model.port.host]).flat_map(|port| port.mechanisms().active()) {
             let is = |table: Table| active.table.key == table.key;
-            let action = match &active.marking {
-                _ if is(RedParams::TABLE) || is(WredParams::TABLE) => Action::MarksOrDrops,
-                Some(marking) if marking.marks => Action::Marks,
-                _ if is(TrimParams::TABLE) => Action::Trims,
-                _ if is(SharedBufferParams::TABLE) => Action::Drops,
-                _ if is(PfcParams::TABLE) => Action::Pauses(BufferKind::Link),
-                _ if is(LosslessParams::TABLE) => Action::Pauses(BufferKind::Memory),
-                _ => continue,
+            let marks_only =
+                is(EcnParams::TABLE) || is(PhantomQueueParams::TABLE) || is(ClassesParams::TABLE);
+            let action = match () {
+                () if active.marking.is_some() && marks_only => Action::Marks,
+                () if active.marking.is_some() => Action::MarksOrDrops,
+                () if is(TrimParams::TABLE) => Action::Trims,
+                () if is(SharedBufferParams::TABLE) => Action::Drops,
+                () if is(PfcParams::TABLE) => Action::Pauses(BufferKind::Link),
+                () if is(LosslessParams::TABLE) => Action::Pauses(BufferKind::Memory),
+                () => continue,
             };
             if !counted.contains(&(active.table.key, action)) {
                 counted.push((active.table.key, action));

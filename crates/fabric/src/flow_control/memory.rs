@@ -50,7 +50,7 @@ pub enum BufferKind {
 /// The use of all buffers of one kind in a run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct BufferUse {
-    /// The kind of buffer.
+    /// The kind of buffer that these totals are of.
     pub kind: BufferKind,
     /// The number of pauses sent.
     pub pauses: u64,

@@ -33,7 +33,7 @@ struct Account {
 pub struct BufferPeaks {
     /// The shared bytes of the link and priority that came closest to its threshold, then.
     pub shared: u64,
-    /// Its threshold, then.
+    /// The threshold of that link and priority at that time.
     pub threshold: u64,
     /// The most bytes that one link and priority had in its headroom.
     pub headroom: u64,

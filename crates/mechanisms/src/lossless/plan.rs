@@ -20,7 +20,7 @@ pub struct BufferPlan {
     pub shared: u64,
     /// alpha in units of 2^-16; `None` where `threshold` is fixed.
     pub(super) alpha: Option<u64>,
-    /// The fixed threshold.
+    /// The fixed threshold in bytes, where `alpha` is `None`.
     pub(super) threshold: u64,
     pub(super) egress_alpha: u64,
     /// The distance below the threshold at which a sender resumes.
@@ -136,8 +136,8 @@ impl LosslessParams {
 }
 
 impl BufferPlan {
-    /// Returns the number of the first link whose headroom is smaller than it needs, and by how much, in words: lossless
-    /// packets may be dropped there.
+    /// Returns the number of the first link whose headroom is smaller than it needs, and by how much, in words:
+    /// lossless packets may be dropped there.
     pub fn too_small(&self) -> Option<(usize, String)> {
         let mut links = self.headroom.iter().zip(&self.needed).enumerate();
         let (link, (headroom, needed)) =

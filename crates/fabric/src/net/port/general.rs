@@ -446,8 +446,8 @@ impl General {
         self.busy_until
     }
 
-    /// Sends a frame of `bytes` behind the packet in service and before all that wait. Returns whether the port is to be
-    /// called when the link is free again; a call requested before is too early.
+    /// Sends a frame of `bytes` behind the packet in service and before all that wait. Returns whether the port is to
+    /// be called when the link is free again; a call requested before is too early.
     pub(super) fn send_frame(&mut self, now: Time, bytes: u64) -> bool {
         if self.busy_until <= now {
             self.in_service_bytes = 0;
