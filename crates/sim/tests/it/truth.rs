@@ -21,6 +21,7 @@ mod lab;
 mod mptcp;
 mod nics;
 mod parallel;
+mod pauses;
 mod queueing;
 mod replay;
 mod standing_queue;
