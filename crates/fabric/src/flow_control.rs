@@ -286,6 +286,13 @@ impl FlowControl {
         uses
     }
 
+    /// Exchanges what has been observed of the pauses of `port` for what another logical process has observed.
+    pub fn swap_pauses(&mut self, other: &mut FlowControl, port: PortId) {
+        if let (Some(own), Some(other)) = (self.link_mut(port), other.link_mut(port)) {
+            std::mem::swap(&mut own.sender, &mut other.sender);
+        }
+    }
+
     /// Sends the pauses that the event at `now` has decided on. A signal to a port of another logical process leaves by
     /// the `boundary`.
     #[inline]

@@ -162,14 +162,17 @@ impl Search<'_> {
         })
     }
 
-    /// Returns the ports of a circle, if anything is stuck.
+    /// Returns the ports of a circle, from its lowest one on, if anything is stuck.
     fn circle(&self) -> Option<Vec<PortId>> {
         let (&port, stuck) = self.stuck.first_key_value()?;
         let mut walk = vec![(port, stuck.highest()?)];
         loop {
             let next = self.waits_for(*walk.last()?)?;
             if let Some(first) = walk.iter().position(|passed| *passed == next) {
-                return Some(walk[first..].iter().map(|(port, _)| *port).collect());
+                let mut circle: Vec<PortId> = walk[first..].iter().map(|(port, _)| *port).collect();
+                let lowest = circle.iter().enumerate().min_by_key(|(_, port)| **port)?.0;
+                circle.rotate_left(lowest);
+                return Some(circle);
             }
             walk.push(next);
         }

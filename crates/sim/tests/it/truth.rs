@@ -22,6 +22,7 @@ mod lossless;
 mod mptcp;
 mod nics;
 mod parallel;
+mod pauses;
 mod queueing;
 mod replay;
 mod standing_queue;
