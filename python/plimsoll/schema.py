@@ -359,6 +359,9 @@ class Port(TypedDict, total=False):
     """HULL's phantom queue, in series after the queue. The port's own marking is then off."""
     shared_buffer: Union[SharedBufferParams, Literal["off"]]
     """One buffer shared by all ports of the switch, with a dynamic threshold."""
+    lossless: Union[LosslessParams, Literal["off"]]
+    """Lossless priorities as switches on sale have them: reserve, shared memory and headroom by ingress link and
+    priority. `memory` limits what waits in the whole switch, and `buffer` does not count."""
     engine: PortEngine
     """Which of the two port engines; both give the same result wherever both apply."""
     discipline: Union[Mapping[str, Mapping[str, object]], Literal["off"]]
@@ -529,6 +532,42 @@ class SharedBufferParams(TypedDict, total=False):
     most 1024. One port alone gets `alpha / (1 + alpha)` of it. Default 1."""
     reserved: Bytes
     """The memory that every port has for itself. Default 0 B: all is shared."""
+
+
+class LosslessParams(TypedDict, total=False):
+    """The memory of a switch with lossless priorities, accounted by ingress link and priority. Pause frames take
+    their 84 B of time from the data in their direction."""
+    memory: Bytes
+    """The packet memory of the switch: more than all of `reserve` and `headroom`. Default 32 MB, as in the HPCC
+    simulations (100 Gb/s)."""
+    priorities: str
+    """The lossless priorities: one such as `"3"`, a range such as `"3..4"` with the last one included, or several
+    of these with commas between them. Packets of other priorities are dropped where they find no room. Default
+    all."""
+    reserve: Bytes
+    """The memory that each ingress link has for itself, for each priority in use. Default 4 KB (HPCC)."""
+    alpha: float
+    """The share of the free shared memory that one ingress link and priority may use: more than 0, at most 1024.
+    Default 1/8 (HPCC, and DCQCN's beta = 8 with 8 priorities)."""
+    threshold: Bytes
+    """A fixed threshold in place of `alpha`: the shared bytes of one ingress link and priority, more than 0.
+    Default none."""
+    headroom: Bytes
+    """The memory kept for what arrives after a pause is decided, for each ingress link and lossless priority in
+    use. Default what the link needs, 3 MTU + the pause frame + the bytes of a round trip and `response`. Less is
+    an error, unless `may_drop` is set."""
+    may_drop: bool
+    """A `headroom` that is smaller than the link needs is a warning, and lossless packets may be dropped. Default
+    false."""
+    egress_alpha: float
+    """The share of the free shared memory that one egress queue may use for one lossy priority: more than 0, at
+    most 1024. Default 1 (HPCC)."""
+    resume_offset: Bytes
+    """The sender may resume when the shared bytes of its link and priority are this far below the threshold.
+    Default 3 KB (HPCC)."""
+    response: Span
+    """How long a sender takes to obey a pause that has arrived, at most 1 ms; it ends the packet that it is sending
+    in any case. Default 0 s."""
 
 
 class Host(TypedDict, total=False):
@@ -2063,6 +2102,9 @@ class PortPartial(TypedDict, total=False):
     """HULL's phantom queue, in series after the queue. The port's own marking is then off."""
     shared_buffer: Union[SharedBufferParamsPartial, Literal["off"]]
     """One buffer shared by all ports of the switch, with a dynamic threshold."""
+    lossless: Union[LosslessParamsPartial, Literal["off"]]
+    """Lossless priorities as switches on sale have them: reserve, shared memory and headroom by ingress link and
+    priority. `memory` limits what waits in the whole switch, and `buffer` does not count."""
     engine: PortEngine
     """Which of the two port engines; both give the same result wherever both apply."""
     discipline: Union[Mapping[str, Mapping[str, object]], Literal["off"]]
@@ -2233,6 +2275,42 @@ class SharedBufferParamsPartial(TypedDict, total=False):
     most 1024. One port alone gets `alpha / (1 + alpha)` of it. Default 1."""
     reserved: Bytes
     """The memory that every port has for itself. Default 0 B: all is shared."""
+
+
+class LosslessParamsPartial(TypedDict, total=False):
+    """The memory of a switch with lossless priorities, accounted by ingress link and priority. Pause frames take
+    their 84 B of time from the data in their direction."""
+    memory: Bytes
+    """The packet memory of the switch: more than all of `reserve` and `headroom`. Default 32 MB, as in the HPCC
+    simulations (100 Gb/s)."""
+    priorities: str
+    """The lossless priorities: one such as `"3"`, a range such as `"3..4"` with the last one included, or several
+    of these with commas between them. Packets of other priorities are dropped where they find no room. Default
+    all."""
+    reserve: Bytes
+    """The memory that each ingress link has for itself, for each priority in use. Default 4 KB (HPCC)."""
+    alpha: float
+    """The share of the free shared memory that one ingress link and priority may use: more than 0, at most 1024.
+    Default 1/8 (HPCC, and DCQCN's beta = 8 with 8 priorities)."""
+    threshold: Bytes
+    """A fixed threshold in place of `alpha`: the shared bytes of one ingress link and priority, more than 0.
+    Default none."""
+    headroom: Bytes
+    """The memory kept for what arrives after a pause is decided, for each ingress link and lossless priority in
+    use. Default what the link needs, 3 MTU + the pause frame + the bytes of a round trip and `response`. Less is
+    an error, unless `may_drop` is set."""
+    may_drop: bool
+    """A `headroom` that is smaller than the link needs is a warning, and lossless packets may be dropped. Default
+    false."""
+    egress_alpha: float
+    """The share of the free shared memory that one egress queue may use for one lossy priority: more than 0, at
+    most 1024. Default 1 (HPCC)."""
+    resume_offset: Bytes
+    """The sender may resume when the shared bytes of its link and priority are this far below the threshold.
+    Default 3 KB (HPCC)."""
+    response: Span
+    """How long a sender takes to obey a pause that has arrived, at most 1 ms; it ends the packet that it is sending
+    in any case. Default 0 s."""
 
 
 class HostPartial(TypedDict, total=False):

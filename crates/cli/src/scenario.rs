@@ -118,6 +118,16 @@ fn check(source: &Source, registry: &Registry) -> Done {
     for point in points {
         text.push_str(&format!("  {}, seed {}\n", label(point), point.seed));
     }
+    let mut memories: Vec<String> = Vec::new();
+    for (point, memory) in points
+        .iter()
+        .flat_map(|point| point.model.memories_in_words().into_iter().map(move |memory| (point, memory)))
+    {
+        if !memories.contains(&memory) {
+            text.push_str(&format!("{}: {memory}", label(point)));
+            memories.push(memory);
+        }
+    }
     match scenario.warnings().len() {
         0 => {}
         1 => text.push_str("1 warning\n"),

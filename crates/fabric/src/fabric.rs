@@ -359,10 +359,17 @@ impl<H: Hooks> Fabric<H> {
             None => Some(self.network.next_port(switch, packet)),
             Some(selector) => selector.next_port(now, &self.network, &self.ports, switch, packet),
         };
-        if next.is_none() {
+        let Some(next) = next else {
             self.links.no_route(now, port, slot);
+            return NextHop::Nowhere;
+        };
+        if let Some(control) = &mut self.links.flow_control
+            && !control.admit_to(port, next, self.links.lanes.packet(slot))
+        {
+            self.links.dropped(now, next, slot);
+            return NextHop::Nowhere;
         }
-        next.map_or(NextHop::Nowhere, NextHop::Port)
+        NextHop::Port(next)
     }
 
     /// Returns whether the packet in `slot`, which left at `left`, was not lost on the link of `port`. It adds the

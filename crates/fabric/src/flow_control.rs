@@ -9,32 +9,37 @@
 //!                                     Port::on_signal of the port that sends on the link
 //! ```
 //!
-//! A pause frame overtakes waiting packets and takes no time from them.
+//! A pause frame overtakes waiting packets. With `pfc` it takes no time from them; with `lossless` it takes its own.
 //!
-//! A link's account is kept by the logical process of the switch at its end, and its [`PausedSender`] by the process of
+//! A link's account is kept by the logical process of the switch at its end, and its [`PausedSender`](sender::PausedSender) by the process of
 //! the port that sends on it. A signal from one process to another is a message, as a packet is: it takes effect a
 //! propagation and a pause frame later at the earliest. Switches that pause each other for ever are found by
 //! [`deadlock`].
 
 pub(crate) mod deadlock;
+mod link;
+mod memory;
 mod sender;
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
-use plimsoll_mechanisms::pfc::{IngressAccount, PAUSE_FRAME, PausedLink, PfcParams, Signal};
-use plimsoll_units::{Bytes, Rate, Span, Time};
+use plimsoll_mechanisms::lossless::BufferPeaks;
+use plimsoll_mechanisms::pfc::{Priorities, Signal};
+use plimsoll_units::{Span, Time};
 
 pub use deadlock::{Deadlock, HeldPort};
+pub use memory::{BufferKind, BufferUse, SwitchMemory, lossless_memories};
 pub use sender::SentSignal;
 
 use crate::boundary::Boundary;
-use crate::engine::{EventQueue, Owner, OwnerKind};
+use crate::engine::EventQueue;
 use crate::faults::{Faults, Schedule};
 use crate::net::{Node, Packet, Port, PortId};
 use crate::observed::{MeasurementWindow, PauseTotals};
 use crate::spec::FabricSpec;
 use crate::unbuildable::Unbuildable;
-use sender::PausedSender;
+use link::{Account, PausableLink};
+use memory::{merge_use, opposites};
 
 /// The flow control of all switches.
 #[derive(Debug)]
@@ -45,30 +50,22 @@ pub struct FlowControl {
     place: Vec<Option<u32>>,
     /// The number of each link among the links into the switch at its far end.
     local: Vec<u16>,
+    /// The number of the link opposite to each port's, among the links into the switch of the port.
+    egress: Vec<u16>,
     /// The place of the first link into the switch of each port; `None` for a NIC.
     first: Vec<Option<u32>>,
+    /// The memories of the switches with lossless priorities.
+    memories: Vec<SwitchMemory>,
     /// The signals that the current event has decided on.
     pending: Vec<(PortId, Signal)>,
     /// The ports of switches of which a priority is paused.
     paused: BTreeSet<PortId>,
     /// The number of events from which on a pause is reason to look for a deadlock.
     next_search: u64,
+    /// The uses of buffers in other logical processes, which have ended.
+    absorbed: Vec<BufferUse>,
     /// The window in which pauses count.
     window: MeasurementWindow,
-}
-
-#[derive(Debug)]
-struct PausableLink {
-    account: IngressAccount,
-    buffer: u64,
-    held: u64,
-    /// The port that sends on the link.
-    port: PortId,
-    /// The port that sends in the opposite direction.
-    back: PortId,
-    /// The time from the start of a pause frame until it is obeyed.
-    delay: Span,
-    sender: PausedSender,
 }
 
 impl FlowControl {
@@ -81,20 +78,24 @@ impl FlowControl {
             return Ok(None);
         }
         let network = &spec.network;
-        let mut ports_between: HashMap<(Node, Node), VecDeque<PortId>> = HashMap::new();
-        for (port, link) in (0..).map(PortId).zip(network.links()) {
-            ports_between.entry((link.from, link.to)).or_default().push_back(port);
-        }
+        let opposite = opposites(spec);
         let mut control = FlowControl {
             ingress: Vec::new(),
             place: vec![None; network.links().len()],
             local: vec![0; network.links().len()],
             first: Vec::new(),
+            memories: lossless_memories(spec)?,
+            egress: vec![0; network.links().len()],
             pending: Vec::new(),
             paused: BTreeSet::new(),
             next_search: 0,
+            absorbed: Vec::new(),
             window: spec.window,
         };
+        let mut memory_of = vec![None; network.switches() as usize];
+        for (number, memory) in (0u32..).zip(&control.memories) {
+            memory_of[memory.switch as usize] = Some(number);
+        }
         let mut into: Vec<Vec<(PortId, Option<PausableLink>)>> = Vec::new();
         into.resize_with(network.switches() as usize, Vec::new);
         for (port, link) in (0..).map(PortId).zip(network.links()) {
@@ -102,15 +103,22 @@ impl FlowControl {
             let into = &mut into[switch as usize];
             control.local[port.0 as usize] = u16::try_from(into.len())
                 .map_err(|_| build_error("a switch with flow control has at most 65536 links"))?;
-            let back = ports_between.get_mut(&(link.to, link.from)).and_then(VecDeque::pop_front);
+            let back = opposite[port.0 as usize];
             let back = back.ok_or_else(|| build_error("a link that goes one way only cannot be paused"))?;
+            control.egress[back.0 as usize] = control.local[port.0 as usize];
             // The far switch's ports are all of one tier, including the one that sends back.
-            let pausable = match spec.port(network.link(back)).pfc() {
-                Some((params, buffer)) => {
+            let settings = spec.port(network.link(back));
+            let pausable = match (settings.pfc(), memory_of[switch as usize]) {
+                (Some((params, buffer)), _) => {
                     let back_rate = schedule.slowest(back, network.link(back).rate);
-                    Some(PausableLink::new(params, spec, port, back, back_rate, buffer)?)
+                    Some(PausableLink::with_buffer(params, spec, port, back, back_rate, buffer)?)
                 }
-                None => None,
+                (None, Some(memory)) => {
+                    let response = settings.lossless().map_or(Span::ZERO, |params| params.response);
+                    let delay = link.propagation + response;
+                    Some(PausableLink::new(Account::InMemory(memory), port, back, delay))
+                }
+                (None, None) => None,
             };
             into.push((port, pausable));
         }
@@ -140,11 +148,22 @@ impl FlowControl {
 
     /// The link that `port` sends on has failed or come back at `now`: both ends forget its pauses.
     pub fn forget(&mut self, now: Time, port: PortId) {
+        self.forget_pauses(port);
         let window = self.window;
         if let Some(link) = self.link_mut(port) {
-            link.account.forget_pauses();
+            link.frame = None;
             link.sender.forget(now, window);
             self.paused.remove(&port);
+        }
+    }
+
+    /// The account of the link of `port` forgets the pauses that it has decided.
+    fn forget_pauses(&mut self, port: PortId) {
+        let number = self.local[port.0 as usize];
+        let Some(link) = link_of(&self.place, &mut self.ingress, port) else { return };
+        match &mut link.account {
+            Account::Own { account, .. } => account.forget_pauses(),
+            Account::InMemory(memory) => self.memories[*memory as usize].buffers.forget_pauses(number),
         }
     }
 
@@ -152,39 +171,126 @@ impl FlowControl {
     /// which it entered. With enough headroom it always has room.
     pub fn admit(&self, link: PortId, packet: &mut Packet) -> bool {
         packet.ingress = self.local[link.0 as usize];
-        self.link(link).is_none_or(|link| link.held + u64::from(packet.size) <= link.buffer)
+        self.link(link).is_none_or(|link| match link.account {
+            Account::Own { buffer, held, .. } => held + u64::from(packet.size) <= buffer,
+            Account::InMemory(_) => true,
+        })
+    }
+
+    /// Returns whether the memory of the switch, where it has one, has room for `packet`, which has come by `link` and
+    /// is to leave by the port `out`.
+    pub fn admit_to(&mut self, link: PortId, out: PortId, packet: &Packet) -> bool {
+        let Some(&Account::InMemory(memory)) = self.link(link).map(|link| &link.account) else { return true };
+        self.memories[memory as usize].admit(self.egress[out.0 as usize], packet)
     }
 
     /// `packet` waits at `port`.
     pub fn entered(&mut self, port: PortId, packet: &Packet) {
-        self.count(port, packet, |link| {
-            link.held += u64::from(packet.size);
-            link.account.on_arrival(packet.priority & 7, u64::from(packet.size))
-        });
+        let Some(link) = self.ingress_place(port, packet).and_then(|place| self.ingress[place].as_mut())
+        else {
+            return;
+        };
+        let (priority, bytes) = (packet.priority & 7, u64::from(packet.size));
+        let signal = match &mut link.account {
+            Account::Own { account, held, .. } => {
+                *held += bytes;
+                account.on_arrival(priority, bytes)
+            }
+            Account::InMemory(memory) => {
+                let egress = usize::from(self.egress[port.0 as usize]);
+                self.memories[*memory as usize].buffers.on_arrival(packet.ingress, egress, priority, bytes)
+            }
+        };
+        self.pending.extend(signal.map(|signal| (link.port, signal)));
     }
 
     /// `packet` waits at `port` no longer.
     pub fn left(&mut self, port: PortId, packet: &Packet) {
-        self.count(port, packet, |link| {
-            link.held -= u64::from(packet.size);
-            link.account.on_departure(packet.priority & 7, u64::from(packet.size))
-        });
+        let Some(link) = self.ingress_place(port, packet).and_then(|place| self.ingress[place].as_mut())
+        else {
+            return;
+        };
+        let (priority, bytes) = (packet.priority & 7, u64::from(packet.size));
+        match &mut link.account {
+            Account::Own { account, held, .. } => {
+                *held -= bytes;
+                let signal = account.on_departure(priority, bytes);
+                self.pending.extend(signal.map(|signal| (link.port, signal)));
+            }
+            Account::InMemory(memory) => {
+                let egress = usize::from(self.egress[port.0 as usize]);
+                let SwitchMemory { links, buffers, .. } = &mut self.memories[*memory as usize];
+                buffers.on_departure(packet.ingress, egress, priority, bytes, |ingress, signal| {
+                    self.pending.push((links[usize::from(ingress)], signal));
+                });
+            }
+        }
     }
 
-    fn count(
-        &mut self,
-        port: PortId,
-        packet: &Packet,
-        count: impl FnOnce(&mut PausableLink) -> Option<Signal>,
-    ) {
-        let Some(first) = self.first[port.0 as usize] else { return };
-        let Some(link) = &mut self.ingress[first as usize + usize::from(packet.ingress)] else { return };
-        self.pending.extend(count(link).map(|signal| (link.port, signal)));
+    /// Returns the place of the link by which `packet`, which is at `port`, came to its switch.
+    fn ingress_place(&self, port: PortId, packet: &Packet) -> Option<usize> {
+        Some(self.first[port.0 as usize]? as usize + usize::from(packet.ingress))
     }
 
     /// Returns how often and how long the link was paused until `end`.
     pub fn pauses(&self, link: PortId, end: Time) -> PauseTotals {
         self.link(link).map_or(PauseTotals::default(), |link| link.sender.totals(end, self.window))
+    }
+
+    /// Adds the uses of buffers in another logical process, which has ended.
+    pub fn absorb_uses(&mut self, other: &FlowControl) {
+        other.uses().iter().for_each(|of| merge_use(&mut self.absorbed, of));
+    }
+
+    /// Returns whether a priority of `port` stays paused once only the bytes in `held` are left, by the port on whose
+    /// link they came and their priority.
+    fn keeps_paused(&self, port: PortId, priority: u8, held: &BTreeMap<PortId, [u64; 8]>) -> bool {
+        let of = |port: PortId| held.get(&port).copied().unwrap_or_default();
+        match self.link(port).map(|link| &link.account) {
+            Some(Account::Own { account, .. }) => {
+                let members = account.members(priority).iter();
+                account.keeps_paused(members.map(|member| of(port)[usize::from(member)]).sum())
+            }
+            Some(Account::InMemory(memory)) => {
+                let SwitchMemory { links, buffers, .. } = &self.memories[*memory as usize];
+                let left: Vec<[u64; 8]> = links.iter().map(|link| of(*link)).collect();
+                buffers.plan().keeps_paused(usize::from(self.local[port.0 as usize]), priority, &left)
+            }
+            None => false,
+        }
+    }
+
+    /// Returns the priorities that are paused together with `priority` of `port`.
+    fn members(&self, port: PortId, priority: u8) -> Priorities {
+        match self.link(port).map(|link| &link.account) {
+            Some(Account::Own { account, .. }) => account.members(priority),
+            _ => Priorities::one(priority),
+        }
+    }
+
+    /// Returns how far the buffers of each kind were used, for the kinds that there are.
+    pub fn uses(&self) -> Vec<BufferUse> {
+        let mut uses = self.absorbed.clone();
+        let mut merge = |of: BufferUse| merge_use(&mut uses, &of);
+        for link in self.ingress.iter().flatten() {
+            let (kind, peaks) = match &link.account {
+                Account::Own { account, .. } => {
+                    let (shared, threshold) = account.peak();
+                    (BufferKind::Link, BufferPeaks { shared, threshold, headroom: 0 })
+                }
+                Account::InMemory(_) => (BufferKind::Memory, BufferPeaks::default()),
+            };
+            merge(BufferUse { pauses: link.sent, peaks, ..BufferUse::none(kind) });
+        }
+        self.memories.iter().for_each(|memory| merge(memory.used()));
+        uses
+    }
+
+    /// Exchanges what has been observed of the pauses of `port` for what another logical process has observed.
+    pub fn swap_pauses(&mut self, other: &mut FlowControl, port: PortId) {
+        if let (Some(own), Some(other)) = (self.link_mut(port), other.link_mut(port)) {
+            std::mem::swap(&mut own.sender, &mut other.sender);
+        }
     }
 
     /// Sends the pauses that the event at `now` has decided on. A signal to a port of another logical process leaves by
@@ -193,7 +299,7 @@ impl FlowControl {
     pub fn send_pending(
         &mut self,
         now: Time,
-        ports: &[Port],
+        ports: &mut [Port],
         faults: Option<&Faults>,
         boundary: Option<&mut Boundary>,
         events: &mut EventQueue,
@@ -206,27 +312,30 @@ impl FlowControl {
     fn send_all(
         &mut self,
         now: Time,
-        ports: &[Port],
+        ports: &mut [Port],
         faults: Option<&Faults>,
         mut boundary: Option<&mut Boundary>,
         events: &mut EventQueue,
     ) {
         // In the order of the decisions: a pause and its end may be decided in one event.
-        for (port, signal) in self.pending.drain(..) {
+        let mut pending = std::mem::take(&mut self.pending);
+        for (port, signal) in pending.drain(..) {
             let Some(link) = link_of(&self.place, &mut self.ingress, port) else { continue };
             if let Some(faults) = faults
                 && (faults.is_dead(port) || faults.is_dead(link.back))
             {
-                link.account.forget_pauses();
+                self.forget_pauses(port);
                 continue;
             }
-            let at = now.max(ports[link.back.0 as usize].busy_until()) + link.delay;
+            link.sent += u64::from(matches!(signal, Signal::Pause(_)));
+            let at = link.send_frame(now, &mut ports[link.back.0 as usize], events);
             let sent = link.sender.sent(port, at, signal);
             match &mut boundary {
                 Some(boundary) if boundary.is_crossed_by(link.back) => boundary.signal(link.back, sent),
                 _ => link.receive(sent, events),
             }
         }
+        self.pending = pending;
     }
 
     /// Takes a signal that another logical process has sent to a port of this one.
@@ -256,40 +365,6 @@ fn link_of<'a>(
     port: PortId,
 ) -> Option<&'a mut PausableLink> {
     place[port.0 as usize].and_then(|place| ingress[place as usize].as_mut())
-}
-
-impl PausableLink {
-    /// A signal is on its way to the port on the link.
-    fn receive(&mut self, sent: SentSignal, events: &mut EventQueue) {
-        if sent.is_event {
-            events.push(sent.at, Owner::new(OwnerKind::Pause, sent.port.0));
-        }
-        self.sender.expect(sent);
-    }
-
-    fn new(
-        params: &PfcParams,
-        spec: &FabricSpec,
-        port: PortId,
-        back: PortId,
-        back_rate: Rate,
-        buffer: Bytes,
-    ) -> Result<PausableLink, Unbuildable> {
-        let (mtu, priorities) = (Bytes::new(spec.full_size), spec.priorities_in_use);
-        let link = spec.network.link(port);
-        let (rate, propagation) = (link.rate, link.propagation);
-        let paused = PausedLink { rate, back_rate, propagation, mtu, buffer, priorities };
-        let thresholds = params.resolve(&paused).map_err(build_error)?;
-        Ok(PausableLink {
-            account: IngressAccount::new(&thresholds),
-            buffer: buffer.get(),
-            held: 0,
-            port,
-            back,
-            delay: PAUSE_FRAME.time_at(link.rate) + link.propagation + params.response,
-            sender: PausedSender::default(),
-        })
-    }
 }
 
 fn build_error(problem: impl ToString) -> Unbuildable {

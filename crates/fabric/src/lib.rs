@@ -36,7 +36,9 @@ pub use circuits::{
     circuit_drain,
 };
 pub use fabric::{Fabric, Handled, LeadsTo, LinkReading};
-pub use flow_control::{Deadlock, HeldPort, SentSignal};
+pub use flow_control::{
+    BufferKind, BufferUse, Deadlock, HeldPort, SentSignal, SwitchMemory, lossless_memories,
+};
 pub use links::{Hooks, LostAt};
 pub use observed::{MeasurementWindow, WatchedQueue, port_name};
 pub use spec::{CircuitSpec, FabricSpec, PortSpec};

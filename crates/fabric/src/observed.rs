@@ -122,6 +122,15 @@ impl LinkMeter {
         self.carried[port.0 as usize].drops += u64::from(self.window.has(now));
     }
 
+    /// Adds what another logical process has counted.
+    pub(crate) fn absorb(&mut self, other: &LinkMeter) {
+        for (own, other) in self.carried.iter_mut().zip(&other.carried) {
+            own.packets += other.packets;
+            own.bytes += other.bytes;
+            own.drops += other.drops;
+        }
+    }
+
     pub(crate) fn window(&self) -> MeasurementWindow {
         self.window
     }

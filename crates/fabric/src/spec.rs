@@ -1,8 +1,9 @@
 //! [`FabricSpec`]: everything that a fabric is built from, as plain values.
 
 use plimsoll_circuits::{ControlParams, SchedulerFactory};
+use plimsoll_mechanisms::lossless::LosslessParams;
 use plimsoll_mechanisms::pacer::PacerParams;
-use plimsoll_mechanisms::pfc::PfcParams;
+use plimsoll_mechanisms::pfc::{PfcParams, Priorities};
 use plimsoll_mechanisms::tdma::TdmaParams;
 use plimsoll_mechanisms::{Active, PathMechanisms, PortMechanisms};
 use plimsoll_units::{Bytes, Span, Time};
@@ -35,8 +36,8 @@ pub struct FabricSpec {
     pub pacers_wait: bool,
     /// The wire size of a full segment in bytes: the room that a waiting sender needs, and the quantum of fair queues.
     pub full_size: u64,
-    /// The number of 802.1p priorities, of eight, that packets may have; flow control divides its buffers by it.
-    pub priorities_in_use: u8,
+    /// The 802.1p priorities that packets may have; flow control divides its buffers among them.
+    pub priorities_in_use: Priorities,
     /// The mechanism by which a switch chooses among equally short paths; a hash of the flow (ECMP) where none is on.
     pub paths: PathMechanisms,
     /// The path selector from outside, in place of `paths`.
@@ -98,6 +99,11 @@ impl PortSpec {
     pub fn pfc(&self) -> Option<(&PfcParams, Bytes)> {
         self.mechanisms.pfc.as_ref().zip(self.link_buffer)
     }
+
+    /// The memory of the switch, with lossless priorities.
+    pub fn lossless(&self) -> Option<&LosslessParams> {
+        self.mechanisms.lossless.as_ref()
+    }
 }
 
 impl Default for PortSpec {
@@ -129,7 +135,7 @@ impl FabricSpec {
             backpressure: false,
             pacers_wait: true,
             full_size: 1_500,
-            priorities_in_use: 1,
+            priorities_in_use: Priorities::one(0),
             paths: PathMechanisms::default(),
             path_selector: None,
             symmetric_paths: false,
@@ -152,7 +158,7 @@ impl FabricSpec {
 
     /// Some switch pauses its neighbours, so that every port may be paused.
     pub fn has_flow_control(&self) -> bool {
-        self.tiers.iter().any(|tier| tier.pfc().is_some())
+        self.tiers.iter().any(|tier| tier.pfc().is_some() || tier.lossless().is_some())
     }
 
     /// Whether a mechanism excludes the express engine at the ports that `port` describes.

@@ -13,6 +13,7 @@ mod depth;
 pub mod ecn;
 mod invalid;
 pub mod loss;
+pub mod lossless;
 mod mechanism;
 pub mod nic_burst;
 pub mod pacer;
@@ -60,6 +61,9 @@ mechanism::registry! { $
         phantom_queue: phantom_queue::PhantomQueueParams,
         /// One buffer shared by all ports of the switch, with a dynamic threshold.
         shared_buffer: shared_buffer::SharedBufferParams,
+        /// Lossless priorities as switches on sale have them: reserve, shared memory and headroom by ingress link and
+        /// priority. `memory` limits what waits in the whole switch, and `buffer` does not count.
+        lossless: lossless::LosslessParams,
     }
     /// The mechanisms of a host that are on.
     HostMechanisms by with_host_mechanisms {

@@ -247,6 +247,11 @@ impl Priorities {
         others.0 & !self.0 == 0
     }
 
+    /// Returns the number of priorities in the set.
+    pub const fn count(self) -> u8 {
+        self.0.count_ones() as u8
+    }
+
     /// Returns whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
@@ -277,13 +282,20 @@ pub struct IngressAccount {
     thresholds: Thresholds,
     /// Bytes held by class; for 802.3x only the first.
     held: [u64; PRIORITIES],
+    /// The most bytes that a class held so far.
+    peak: u64,
     paused: Priorities,
 }
 
 impl IngressAccount {
     /// Makes the account of a link with nothing held.
     pub fn new(thresholds: &Thresholds) -> IngressAccount {
-        IngressAccount { thresholds: *thresholds, held: [0; PRIORITIES], paused: Priorities::default() }
+        IngressAccount {
+            thresholds: *thresholds,
+            held: [0; PRIORITIES],
+            peak: 0,
+            paused: Priorities::default(),
+        }
     }
 
     /// A packet of `bytes` bytes has arrived whole. The signal to send now, if any.
@@ -294,6 +306,7 @@ impl IngressAccount {
     pub fn on_arrival(&mut self, priority: u8, bytes: u64) -> Option<Signal> {
         let (class, members) = self.class(priority);
         self.held[class] += bytes;
+        self.peak = self.peak.max(self.held[class]);
         if self.held[class] < self.thresholds.xoff || self.paused.has(priority) {
             return None;
         }
@@ -327,6 +340,11 @@ impl IngressAccount {
     /// Returns the bytes held in the class of `priority`.
     pub fn held_bytes(&self, priority: u8) -> u64 {
         self.held[self.class(priority).0]
+    }
+
+    /// Returns the most bytes that one class held so far, and the threshold at which its sender is paused.
+    pub fn peak(&self) -> (u64, u64) {
+        (self.peak, self.thresholds.xoff)
     }
 
     /// Returns the priorities that the sender was signalled to stop.

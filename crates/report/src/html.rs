@@ -352,6 +352,9 @@ fn numbers(summary: &Summary, swept: bool) -> String {
     for grid in [circuits::summary_grid(summary), processors::summary_grid(summary)].into_iter().flatten() {
         inside.push_str(&page::table(&grid, true));
     }
+    for line in table::mechanisms(summary) {
+        inside.push_str(&format!("<p class=\"note\">{}</p>\n", page::with_code(&line)));
+    }
     let lead = if swept { "One table for each point of the sweep." } else { "" };
     page::section("numbers", "Numbers", lead, &format!("<div class=\"card\">\n{inside}</div>\n"))
 }

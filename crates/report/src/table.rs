@@ -101,7 +101,13 @@ fn notes(summary: &Summary, grids: &[Grid], shows_best: bool) -> Vec<String> {
             notes.push(note.clone());
         }
     }
+    notes.extend(mechanisms(summary));
     notes
+}
+
+/// The lines about mechanisms that never acted, and about buffers.
+pub(crate) fn mechanisms(summary: &Summary) -> impl Iterator<Item = String> + '_ {
+    summary.mechanisms.iter().filter(|used| used.is_notable()).map(ToString::to_string)
 }
 
 /// The sentence below tables with intervals.

@@ -9,6 +9,7 @@ pub use plimsoll_traffic::record::{
     ExtraLoad, MessageRecord, Observation, QueryRecord, Split, Supply, WorkloadInfo,
 };
 use plimsoll_units::{Bytes, Rate, Span, Time};
+use serde::{Deserialize, Serialize};
 
 use crate::capture::Capture;
 
@@ -58,6 +59,46 @@ pub struct Outcome {
     pub capture: Capture,
     /// Facts that the reader must know before relying on a number.
     pub warnings: Vec<String>,
+    /// What the mechanisms of the ports did; nothing in an emulated run.
+    pub mechanisms: Vec<MechanismUse>,
+}
+
+/// How often a mechanism acted, and how far its buffers were used.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct MechanismUse {
+    /// The key of its table, such as `pfc`.
+    pub key: String,
+    /// The number of its actions.
+    pub acted: u64,
+    /// The action in words, such as `paused a sender`.
+    pub action: String,
+    /// The highest use of its buffers as a share of the threshold at which it acts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak: Option<f64>,
+    /// The most bytes in a headroom.
+    #[serde(default)]
+    pub headroom_peak: u64,
+    /// The smallest headroom of a link in bytes; 0 where it has none.
+    #[serde(default)]
+    pub headroom: u64,
+    /// The number of lossless packets that found no room.
+    #[serde(default)]
+    pub dropped: u64,
+    /// The most bytes that one of them did not find.
+    #[serde(default)]
+    pub missing: u64,
+}
+
+impl MechanismUse {
+    /// Merges the use in another run.
+    pub fn merge(&mut self, other: &MechanismUse) {
+        self.acted += other.acted;
+        self.peak = self.peak.into_iter().chain(other.peak).reduce(f64::max);
+        self.headroom_peak = self.headroom_peak.max(other.headroom_peak);
+        self.headroom = self.headroom.max(other.headroom);
+        self.dropped += other.dropped;
+        self.missing = self.missing.max(other.missing);
+    }
 }
 
 /// Traffic of one direction of a link, from the warm-up to the end of the sending (`run.duration`).

@@ -10,6 +10,7 @@
 
 mod build;
 pub mod circuits;
+mod mechanism;
 pub mod one_run;
 mod processors;
 pub(crate) mod queue;
@@ -25,6 +26,7 @@ use crate::stats::Estimate;
 use crate::stats::paired::Change;
 
 pub use circuits::FILLED_ENOUGH;
+pub use mechanism::MechanismSummary;
 pub use warning::{Warning, too_few};
 pub use workload::WAITING_FOR_CIRCUIT;
 
@@ -65,6 +67,9 @@ pub struct Summary {
     pub best: Vec<Best>,
     /// Facts that the reader must know before relying on a number.
     pub warnings: Vec<Warning>,
+    /// What the mechanisms of the ports did in the runs of each variant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mechanisms: Vec<MechanismSummary>,
 }
 
 /// A variant whose statistic of a workload is lower than that of every other variant, and whose paired difference from

@@ -137,6 +137,7 @@ pub fn outcome(shape: &Shape, seed: u64, variant: &str) -> Outcome {
         },
         faults: Vec::new(),
         warnings: Vec::new(),
+        mechanisms: Vec::new(),
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod circuits;
 mod fault;
+mod lossless;
 mod port;
 mod program;
 mod qjump;
@@ -55,6 +56,7 @@ pub(crate) fn check(
         checker.host(model);
         checker.circuits(model);
         checker.faults(model);
+        checker.lossless(model);
         checker.workloads(model);
         checker.programs(model);
         checker.observe(model);

@@ -5,6 +5,7 @@ use plimsoll_fabric::net::port::{self, BufferLimit, DisciplineFactory};
 use plimsoll_fabric::net::{Network, Node, PortId};
 use plimsoll_fabric::{CircuitSpec, FabricSpec, MeasurementWindow, PortSpec, Unbuildable, WatchedQueue};
 use plimsoll_mechanisms::mptcp;
+use plimsoll_mechanisms::pfc::Priorities;
 use plimsoll_mechanisms::qjump::{Levels, QjumpParams};
 use plimsoll_mechanisms::tcp::{Kind, MakeController, TcpConfig, TransportParams};
 use plimsoll_units::Time;
@@ -37,7 +38,10 @@ impl Model {
             backpressure: self.host.backpressure,
             pacers_wait: true,
             full_size: self.packet_bytes(),
-            priorities_in_use: self.priorities_in_use(),
+            priorities_in_use: self
+                .used_priorities()
+                .into_iter()
+                .fold(Priorities::default(), |set, priority| set.with(priority)),
             paths: self.paths.mechanisms(),
             path_selector: outside.selector.as_ref().map(|outside| outside.factory.clone()),
             symmetric_paths: self.paths.symmetric,

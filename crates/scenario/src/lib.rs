@@ -20,6 +20,7 @@ mod files;
 mod graph;
 pub mod import;
 mod keys;
+mod memories;
 pub mod model;
 mod moved;
 mod node;

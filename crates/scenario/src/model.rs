@@ -143,8 +143,10 @@ impl Model {
 
     /// Whether some switch pauses its neighbours, so that every port may be paused.
     pub fn has_flow_control(&self) -> bool {
-        let mut tiers = self.topology.tiers().iter();
-        tiers.any(|tier| self.port.of_tier(tier).pfc().is_some())
+        let tiers = self.topology.tiers().iter();
+        tiers
+            .map(|tier| self.port.of_tier(tier))
+            .any(|port| port.pfc().is_some() || port.lossless().is_some())
     }
 
     /// The setting by which a mechanism excludes the express engine at a port of `tier`, which is `host` for a NIC.

@@ -14,6 +14,7 @@ use crate::hosts::Hosts;
 use crate::hosts::datagram_workload;
 use crate::link_names::LinkNames;
 use crate::look_ahead::LookAhead;
+use crate::mechanism_uses::Counted;
 use crate::observe::RunRecorder;
 use crate::packet_capture::PacketCapture;
 use crate::packet_recorder::PacketRecorder;
@@ -34,6 +35,8 @@ pub(crate) struct BuiltWorld {
     faults: Vec<outcome::FaultRecord>,
     /// The number of the scenario's programs, which only an emulated run has.
     programs: usize,
+    /// The mechanisms whose actions are counted.
+    counted: Counted,
     /// Hosts have processors, whose totals are in the outcome.
     has_processors: bool,
 }
@@ -71,6 +74,7 @@ fn build_with(model: &Model, window: Option<ReplayWindow>) -> Result<BuiltWorld,
         endless: traffic.endless,
         faults: model.fault.iter().map(listed).collect(),
         programs: model.program.len(),
+        counted: Counted::of(model),
         has_processors: model.host.processor().is_some(),
         world: World {
             rules: rules(&fabric, &traffic),
@@ -136,6 +140,7 @@ impl BuiltWorld {
         let mut counters = *fabric.counters();
         counters.retransmissions = connections.iter().map(|connection| connection.retransmissions).sum();
         counters.timeouts = connections.iter().map(|connection| connection.timeouts).sum();
+        let mechanisms = self.counted.uses(&counters, &fabric.buffer_uses());
         let circuits = fabric.take_circuit_log(end).unwrap_or_default();
         let links = self.link_names.map(|names| names.totals(fabric.link_readings(end)));
         Outcome {
@@ -159,6 +164,7 @@ impl BuiltWorld {
             faults: self.faults,
             capture: fabric.hooks_mut().capture.take().map(|kept| kept.into_capture()).unwrap_or_default(),
             warnings,
+            mechanisms,
         }
     }
 

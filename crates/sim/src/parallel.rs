@@ -3,13 +3,13 @@
 //! ```text
 //! plan       which logical process simulates each host and switch; each has a thread and a world of its own
 //! run        a process handles events up to a bound: the slowest process's clock plus the lookahead
-//! process    what leaves a process at its boundary: packets, and what hosts tell each other of
+//! process    what leaves a process at its boundary: packets, pauses, and what hosts tell each other of
 //! exchange   clocks and messages: a process reads all clocks, then its messages, then has the next bound
 //! merge      the worlds become one again
 //! ```
 //!
-//! This is conservative: nothing is ever undone. A packet that is sent at some time arrives a propagation later
-//! at the earliest, so all that can reach a process before *the slowest clock + the lookahead*, the shortest
+//! This is conservative: nothing is ever undone. A packet or a pause that is sent at some time arrives a propagation
+//! later at the earliest, so all that can reach a process before *the slowest clock + the lookahead*, the shortest
 //! propagation of a link between processes, has already been posted to it. Events at one instant are ordered by
 //! their owners, not by which thread was faster; every process builds the same world and draws from the same named
 //! streams; and connections have the same numbers everywhere, because what opens them is done in every process that

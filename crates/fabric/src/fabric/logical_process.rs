@@ -41,8 +41,8 @@ impl<H: Hooks> Fabric<H> {
         }
     }
 
-    /// Takes over the ports of `other` for which `is_other` holds, with their gates, and adds its counters, less the
-    /// `replicated` events that this fabric has counted as well. The run has ended at `end`.
+    /// Takes over the ports of `other` for which `is_other` holds, with their gates and pauses, and adds its counters,
+    /// less the `replicated` events that this fabric has counted as well. The run has ended at `end`.
     pub fn absorb(
         &mut self,
         mut other: Fabric<H>,
@@ -56,6 +56,15 @@ impl<H: Hooks> Fabric<H> {
             if let Some(gate) = self.gates.get_mut(place) {
                 std::mem::swap(gate, &mut other.gates[place]);
             }
+            if let (Some(own), Some(other)) = (&mut self.links.flow_control, &mut other.links.flow_control) {
+                own.swap_pauses(other, port);
+            }
+        }
+        if let (Some(own), Some(other)) = (&mut self.links.meter, &other.links.meter) {
+            own.absorb(other);
+        }
+        if let (Some(own), Some(other)) = (&mut self.links.flow_control, &other.links.flow_control) {
+            own.absorb_uses(other);
         }
         let of_faults = other.links.faults.as_ref().map_or(0, |faults| faults.events());
         let of_nights = other.links.nights.as_ref().map_or(0, |clock| clock.events);

@@ -13,7 +13,7 @@ impl<H: Hooks> Fabric<H> {
     pub(crate) fn send_pauses(&mut self, now: Time) {
         let Links { flow_control, faults, boundary, events, .. } = &mut self.links;
         if let Some(control) = flow_control {
-            control.send_pending(now, &self.ports, faults.as_deref(), boundary.as_deref_mut(), events);
+            control.send_pending(now, &mut self.ports, faults.as_deref(), boundary.as_deref_mut(), events);
         }
     }
 

@@ -7,6 +7,7 @@ use plimsoll_units::{Rate, Span, Time};
 
 use super::Fabric;
 use crate::engine::{EventQueue, Lanes};
+use crate::flow_control::BufferUse;
 use crate::host_gate::HostGate;
 use crate::host_pacer::ScheduledPacer;
 use crate::links::Hooks;
@@ -164,6 +165,11 @@ impl<H: Hooks> Fabric<H> {
             LinkReading { rate: link.rate, observed, carried: *carried, pauses: pauses.unwrap_or_default() }
         };
         links.map(reading).collect()
+    }
+
+    /// Returns how far the buffers whose senders are paused were used, by kind.
+    pub fn buffer_uses(&self) -> Vec<BufferUse> {
+        self.links.flow_control.as_ref().map_or_else(Vec::new, |control| control.uses())
     }
 
     /// Returns how often each connection of `host` was associated with its pacer up to `end`.

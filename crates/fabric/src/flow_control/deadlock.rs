@@ -141,12 +141,7 @@ impl Search<'_> {
         let control = self.control;
         let mut narrows = false;
         self.stuck.retain(|port, stuck| {
-            let Some(account) = control.link(*port).map(|link| &link.account) else { return false };
-            let held = held.get(port).copied().unwrap_or_default();
-            let stays = |priority: &u8| {
-                let members = account.members(*priority).iter();
-                account.keeps_paused(members.map(|member| held[usize::from(member)]).sum())
-            };
+            let stays = |priority: &u8| control.keeps_paused(*port, *priority, &held);
             let rest = stuck.iter().filter(stays).fold(Priorities::default(), Priorities::with);
             narrows |= rest != *stuck;
             *stuck = rest;
@@ -167,14 +162,17 @@ impl Search<'_> {
         })
     }
 
-    /// Returns the ports of a circle, if anything is stuck.
+    /// Returns the ports of a circle, from its lowest one on, if anything is stuck.
     fn circle(&self) -> Option<Vec<PortId>> {
         let (&port, stuck) = self.stuck.first_key_value()?;
         let mut walk = vec![(port, stuck.highest()?)];
         loop {
             let next = self.waits_for(*walk.last()?)?;
             if let Some(first) = walk.iter().position(|passed| *passed == next) {
-                return Some(walk[first..].iter().map(|(port, _)| *port).collect());
+                let mut circle: Vec<PortId> = walk[first..].iter().map(|(port, _)| *port).collect();
+                let lowest = circle.iter().enumerate().min_by_key(|(_, port)| **port)?.0;
+                circle.rotate_left(lowest);
+                return Some(circle);
             }
             walk.push(next);
         }
@@ -183,7 +181,7 @@ impl Search<'_> {
     /// Returns the stuck priority of a port that holds up packets from the link of `port`, so that its `priority` stays
     /// paused.
     fn waits_for(&self, (port, priority): (PortId, u8)) -> Option<(PortId, u8)> {
-        let members = self.control.link(port)?.account.members(priority);
+        let members = self.control.members(port, priority);
         let mut packets = self.stuck_packets();
         packets
             .find(|(_, _, packet)| packet.entered_by == Some(port) && members.has(packet.priority))

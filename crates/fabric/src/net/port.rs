@@ -306,6 +306,15 @@ impl Port {
         }
     }
 
+    /// Sends a frame of `bytes` that the port itself has made, such as a pause, at once behind the packet in service.
+    /// Returns whether the port is to be called when the link is free again.
+    pub fn send_frame(&mut self, now: Time, bytes: u64) -> bool {
+        match &mut self.0 {
+            Engine::Express(_) => unreachable!("a port that pauses others decides at each departure"),
+            Engine::General(port) => port.send_frame(now, bytes),
+        }
+    }
+
     /// Returns the waiting packets in lines, each the first first. A packet that may not be sent holds up the packets
     /// behind it in its line, and none of them is ever dropped. Empty at a port that may drop what waits.
     pub fn lines(&self, notes: &Notes) -> Vec<Vec<Slot>> {

@@ -130,7 +130,7 @@ pub(super) fn warnings(texts: &[String]) -> String {
 }
 
 /// Escapes a text and renders the parts between backticks as code.
-fn with_code(text: &str) -> String {
+pub(super) fn with_code(text: &str) -> String {
     let mut out = String::new();
     for (part, text) in text.split('`').enumerate() {
         if part % 2 == 1 {

@@ -23,7 +23,8 @@ use super::table_form::{Columns, PARQUET};
 use crate::capture::Capture;
 use crate::digest::{Checksum, Digest};
 use crate::outcome::{
-    Counters, ExtraLoad, FaultRecord, Outcome, ProcessorTotals, QueueObservation, Supply, WorkloadInfo,
+    Counters, ExtraLoad, FaultRecord, MechanismUse, Outcome, ProcessorTotals, QueueObservation, Supply,
+    WorkloadInfo,
 };
 use crate::point::{PointKey, PointOutcome};
 
@@ -50,6 +51,8 @@ pub(super) struct Mark {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     faults: Vec<FaultMark>,
     warnings: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    mechanisms: Vec<MechanismUse>,
     /// Each file beside this one.
     files: BTreeMap<String, FileMark>,
     /// Checksum of the file ([`seal`]). None in format 2.
@@ -272,6 +275,7 @@ pub(super) fn read(folder: &Path) -> Result<PointOutcome, Error> {
             .collect(),
         capture: Capture::default(),
         warnings: mark.warnings.clone(),
+        mechanisms: mark.mechanisms.clone(),
     };
     let digest = Digest::of(&outcome);
     if digest != mark.digest {
@@ -342,6 +346,7 @@ fn mark(point: &PointOutcome, files: BTreeMap<String, FileMark>) -> Mark {
             })
             .collect(),
         warnings: outcome.warnings.clone(),
+        mechanisms: outcome.mechanisms.clone(),
         files,
         checksum: seal::open(),
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::workload::{WorkloadReplicates, WorkloadSubject};
 use super::{
-    Best, Cell, Comparison, Distribution, FORMAT, Options, RunInfo, Summary, WorkloadChange, circuits,
-    processors, queue, tier, warning,
+    Best, Cell, Comparison, Distribution, FORMAT, MechanismSummary, Options, RunInfo, Summary,
+    WorkloadChange, circuits, processors, queue, tier, warning,
 };
 use crate::outcome::{Counters, Outcome};
 use crate::point::PointOutcome;
@@ -56,6 +56,7 @@ impl Summary {
         let warnings = warning::collect(&cells, &all);
         let sweep_keys =
             sweeps.first().map(|s| s.iter().map(|(key, _)| key.clone()).collect()).unwrap_or_default();
+        let mechanisms = MechanismSummary::of(points, &variants);
         Summary {
             format: FORMAT,
             options: *options,
@@ -65,6 +66,7 @@ impl Summary {
             comparisons,
             best,
             warnings,
+            mechanisms,
         }
     }
 }

@@ -55,7 +55,7 @@ impl Checker<'_> {
         }
         if model.has_flow_control() {
             let message = "flow control would pause the circuits' queues as well";
-            self.error(&["port"], message, "`pfc = \"off\"` in a hybrid network");
+            self.error(&["port"], message, "`pfc` and `lossless` off in a hybrid network");
         }
         if let Some(active) =
             model.port.host.mechanisms().active().iter().find(|active| active.table.limits_queue)

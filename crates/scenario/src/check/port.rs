@@ -110,6 +110,7 @@ impl Checker<'_> {
     fn reach(&mut self, name: &str, port: &Port, model: &Model) {
         let packet = model.packet_bytes().max(1);
         let (room, key) = match (port.shared_buffer(), port.buffer) {
+            _ if let Some(lossless) = port.lossless() => (lossless.memory.get(), "lossless"),
             // The most that one port alone gets of the shared buffer.
             (Some(SharedBufferParams { total, alpha, reserved }), _) => {
                 let others = (model.topology.switch_ports(name) as u64).saturating_mul(reserved.get());
@@ -231,7 +232,7 @@ impl Checker<'_> {
     }
 
     /// The path of a tier's key where it was written: in the tier's own table, or in `port.switch`.
-    fn path_of(&self, name: &str, key: &str) -> [String; 3] {
+    pub(super) fn path_of(&self, name: &str, key: &str) -> [String; 3] {
         let resolved = self.tree.at(&["port", name, key]);
         let shared = self.tree.at(&["port", "switch", key]);
         let inherited = match (resolved, shared) {
@@ -257,6 +258,6 @@ fn in_bytes(depth: Depth, packet: u64) -> u64 {
     }
 }
 
-fn keys(path: &[String; 3]) -> [&str; 3] {
+pub(super) fn keys(path: &[String; 3]) -> [&str; 3] {
     [&path[0], &path[1], &path[2]]
 }

@@ -85,8 +85,8 @@ fn lookahead(network: &Network, hosts: &[u8], switches: &[u8]) -> Span {
 pub(crate) fn obstacle(world: &World) -> Option<&'static str> {
     if world.fabric.selector().is_some_and(|selector| !selector.is_local()) {
         Some("a path selector from outside may know the whole network")
-    } else if world.fabric.counts_links() || world.fabric.hooks().capture.is_some() {
-        Some("packets are captured or counted in the order of the whole network")
+    } else if world.fabric.hooks().capture.is_some() {
+        Some("packets are captured in the order of the whole network")
     } else if world.recorder.first_sample().is_some() {
         Some("`observe.flow_series` samples both ends of a connection at one instant")
     } else if let Some(obstacle) = world.hosts.obstacle() {

@@ -469,6 +469,17 @@ impl General {
         self.busy_until
     }
 
+    /// Sends a frame of `bytes` behind the packet in service and before all that wait. Returns whether the port is to
+    /// be called when the link is free again; a call requested before is too early.
+    pub(super) fn send_frame(&mut self, now: Time, bytes: u64) -> bool {
+        if self.busy_until <= now {
+            self.in_service_bytes = 0;
+        }
+        self.busy_until = self.busy_until.max(now) + self.rules.byte_time.span(bytes);
+        self.asked_for_end = self.waiting > 0 || self.ends_matter;
+        self.asked_for_end
+    }
+
     /// Returns the waiting packets in lines: see [`Discipline::lines`].
     pub(super) fn lines(&self, notes: &Notes) -> Vec<Vec<Slot>> {
         self.rest.discipline.lines(notes)

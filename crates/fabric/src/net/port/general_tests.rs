@@ -50,3 +50,25 @@ fn a_departure_is_an_event_where_room_is_announced() {
     arrive(&mut port, ns(0), &mut switch);
     assert_eq!(switch.calls, [(ns(SENT_NS), PORT)]);
 }
+
+/// A pause frame goes behind the packet in service, and the next packet behind the frame.
+#[test]
+fn a_frame_takes_its_time_from_the_next_packet() {
+    const FRAME_NS: u64 = 84 * 8;
+    let general = PortConfig { shared: None, general: true, ..config(0, BufferLimit::UNLIMITED, None) };
+    let (mut port, mut switch) = (Port::new(general), switch(1.0, 1));
+    assert!(!port.send_frame(ns(0), 84), "nothing waits for an idle link");
+    assert_eq!(port.busy_until(), ns(FRAME_NS));
+    arrive(&mut port, ns(0), &mut switch);
+    assert_eq!((switch.sent, &switch.calls[..]), (0, &[(ns(FRAME_NS), PORT)][..]));
+    port.on_due(PORT, ns(FRAME_NS), &mut switch);
+    arrive(&mut port, ns(700), &mut switch);
+    let free = FRAME_NS + SENT_NS;
+    assert_eq!((switch.sent, switch.calls[1..].to_vec()), (1, vec![(ns(free), PORT)]));
+    assert!(port.send_frame(ns(800), 84), "the call that was requested is too early");
+    assert_eq!(port.busy_until(), ns(free + FRAME_NS));
+    port.on_due(PORT, ns(free), &mut switch);
+    assert_eq!(switch.sent, 1);
+    port.on_due(PORT, ns(free + FRAME_NS), &mut switch);
+    assert_eq!((switch.sent, port.busy_until()), (2, ns(free + FRAME_NS + SENT_NS)));
+}

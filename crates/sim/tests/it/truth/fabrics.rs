@@ -264,7 +264,14 @@ proptest! {
             "kind = 'rack'\nhosts = 6\nrate = '1Gbps'\ndelay = '10us'",
         ]),
         paths in select(vec!["", "spray = {}", "adaptive = {}", "flowlet = { gap = '5us' }"]),
-        pfc in select(vec!["{}", "{ scope = 'link' }", "{ xoff = '4KB', xon = '1KB' }", "{ response = '2us' }"]),
+        pauses in select(vec![
+            "pfc = {}",
+            "pfc = { scope = 'link' }",
+            "pfc = { xoff = '4KB', xon = '1KB' }",
+            "pfc = { response = '2us' }",
+            "lossless = { memory = '3MB', alpha = 0.01 }",
+            "lossless = { memory = '3MB', threshold = '4KB', reserve = '0B', response = '1us' }",
+        ]),
         order in select(vec!["fifo", "priorities"]),
         priorities in any::<bool>(),
         load in 0.1f64..0.9,
@@ -273,7 +280,7 @@ proptest! {
         let priorities = if priorities { "priority_by_size = ['2KB', '20KB']" } else { "" };
         let text = format!(
             "version = 1\ntitle = 'lossless'\n[run]\nseed = {seed}\n[topology]\n{topology}\n[paths]\n{paths}\n\
-             [port.switch]\nbuffer = '240KB'\norder = '{order}'\npfc = {pfc}\n[host]\n{priorities}\n\
+             [port.switch]\nbuffer = '240KB'\norder = '{order}'\n{pauses}\n[host]\n{priorities}\n\
              [transport]\nack_every = 1\ndup_ack_threshold = 0\nmin_rto = '200ms'\ninitial_rto = '200ms'\n\
              initial_window = 50\nhandshake = false\nconnections = 'per-message'\n\
              [workload.all]\nkind = 'all-to-all'\nsize = {{ kind = 'exponential', mean = '60KB' }}\nload = {load:.2}\n\

@@ -12,6 +12,12 @@ use plimsoll_scenario::{Overrides, Scenario};
 /// A scenario that a failing test prints, with the command that repeats the test.
 pub struct Shown(String);
 
+impl Shown {
+    pub fn new(text: &str) -> Shown {
+        Shown(text.to_owned())
+    }
+}
+
 impl Drop for Shown {
     fn drop(&mut self) {
         if std::thread::panicking() {
@@ -92,7 +98,7 @@ pub fn run_variant(text: &str, name: &str) -> Run {
 
 #[track_caller]
 fn run_model(model: &Model, text: &str) -> Run {
-    let shown = Shown(text.to_owned());
+    let shown = Shown::new(text);
     let outcome = plimsoll_sim::run(model, &mut |_| true).expect("the scenario can be run");
     Run { outcome, _shown: shown }
 }

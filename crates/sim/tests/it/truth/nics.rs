@@ -128,7 +128,7 @@ fn both_nics_carry_what_a_hash_gives_them() {
 
 #[test]
 fn any_number_of_threads_gives_the_same_run() {
-    let model = model(&BUSY.replace("links = true\n", ""), None, None);
+    let model = model(BUSY, None, None);
     let digest = |threads| {
         let mut none = |_| true;
         Digest::of(&run_in_parts(&model, threads, &mut none).expect("it runs"))

@@ -217,8 +217,14 @@ fn queue(dice: &mut Dice, pauses: bool) -> String {
             "{ xoff = '1B', xon = '0B' }",
             "{ response = '2us' }",
         ]);
+        let lossless = dice.pick(&[
+            "{ memory = '8MB', alpha = 0.002 }",
+            "{ memory = '8MB', alpha = 0.01, reserve = '0B', resume_offset = '0B', response = '2us' }",
+            "{ memory = '8MB', threshold = '2KB', reserve = '1KB' }",
+        ]);
+        let pauses = if dice.once_in(2) { format!("pfc = {pfc}") } else { format!("lossless = {lossless}") };
         let served = if dice.once_in(3) { classes(dice) } else { format!("order = '{order}'\n") };
-        return format!("buffer = '600KB'\n{served}pfc = {pfc}\n");
+        return format!("buffer = '600KB'\n{served}{pauses}\n");
     }
     if dice.once_in(4) {
         return format!("buffer = '60KB'\n{}", classes(dice));
@@ -240,6 +246,7 @@ fn queue(dice: &mut Dice, pauses: bool) -> String {
         "pfabric = {}\n",
         "pfabric = { limit = '6KB', overflow = 'at-least', eviction = 'one' }\n",
         "shared_buffer = { total = '60KB' }\norder = 'ORDER'\n",
+        "lossless = { memory = '2MB', priorities = '1', alpha = 0.02, reserve = '0B' }\norder = 'ORDER'\n",
     ])
     .replace("ORDER", order)
 }

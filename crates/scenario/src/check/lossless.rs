@@ -1,0 +1,65 @@
+//! Checks `port.*.lossless`: what excludes it, and a memory that its links can share.
+
+use plimsoll_fabric::{SwitchMemory, Unbuildable, lossless_memories};
+use plimsoll_mechanisms::Mechanism;
+use plimsoll_mechanisms::lossless::LosslessParams;
+
+use super::Checker;
+use super::port::keys;
+use crate::model::Model;
+
+impl Checker<'_> {
+    /// Checks the tables of the NIC and of every tier, and divides the memories of the switches.
+    pub(super) fn lossless(&mut self, model: &Model) {
+        let before = self.found.errors.len();
+        let tiers = model.topology.tiers().iter().map(|tier| (*tier, model.port.of_tier(tier)));
+        let all = tiers.chain([("host", &model.port.host)]);
+        let with: Vec<_> = all.filter(|(_, port)| port.lossless().is_some()).collect();
+        for (name, port) in &with {
+            let path = self.path_of(name, "lossless");
+            let others = [
+                ("pfc", port.pfc().is_some(), "has a buffer for each link"),
+                ("shared_buffer", port.shared_buffer().is_some(), "has another memory of the switch"),
+                ("trim", port.trim().is_some(), "cuts packets that have no room"),
+            ];
+            if *name == "host" {
+                self.error(&keys(&path), "no link leads into a NIC", "switch ports only");
+            } else if let Some((other, _, does)) = others.into_iter().find(|(_, is_on, _)| *is_on) {
+                let help = format!("turn one off: `lossless = \"off\"` or `{other} = \"off\"`");
+                self.error(&keys(&path), format!("{other} {does}"), help);
+            }
+        }
+        // Values out of range and faults of links that are missing are reported where they are.
+        let in_range = |params: &LosslessParams| params.validate().is_ok();
+        let all_in_range = with.iter().all(|(_, port)| port.lossless().is_none_or(in_range));
+        if with.is_empty() || !all_in_range || self.found.errors.len() > before {
+            return;
+        }
+        let Ok(spec) = model.fabric_spec() else { return };
+        match lossless_memories(&spec) {
+            Ok(memories) => self.memories(&memories, spec.network.tiers()),
+            Err(Unbuildable { key, problem }) => {
+                let path = self.path_of(key.split('.').nth(1).unwrap_or("switch"), "lossless");
+                let allowed = "parts that fit into `memory`, and `headroom` for every link";
+                self.error(&keys(&path), problem, allowed);
+            }
+        }
+    }
+
+    fn memories(&mut self, memories: &[SwitchMemory], tiers: &[&str]) {
+        for (number, tier) in (0..).zip(tiers) {
+            let mut of_tier = memories.iter().filter(|memory| memory.tier == number).peekable();
+            let path = self.path_of(tier, "lossless");
+            if of_tier.peek().is_some_and(|memory| memory.buffers.plan().lossless_in_use == 0) {
+                self.warn(
+                    &keys(&path),
+                    "no packet has a lossless priority",
+                    "`priorities` that packets have",
+                );
+            }
+            if let Some(problem) = of_tier.find_map(|memory| memory.too_small.as_ref()) {
+                self.warn(&keys(&path), problem, "leave `headroom` out for what every link needs");
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What the mechanisms of a run's ports did: how often each acted, and how close its buffers came to acting.
+
+use plimsoll_fabric::observed::Counters;
+use plimsoll_fabric::{BufferKind, BufferUse};
+use plimsoll_mechanisms::classes::ClassesParams;
+use plimsoll_mechanisms::ecn::EcnParams;
+use plimsoll_mechanisms::lossless::LosslessParams;
+use plimsoll_mechanisms::pfc::PfcParams;
+use plimsoll_mechanisms::phantom_queue::PhantomQueueParams;
+use plimsoll_mechanisms::shared_buffer::SharedBufferParams;
+use plimsoll_mechanisms::trim::TrimParams;
+use plimsoll_mechanisms::{Mechanism, Table};
+use plimsoll_results::outcome::MechanismUse;
+use plimsoll_scenario::model::Model;
+
+/// The mechanisms of a run whose actions are counted, each once.
+pub(crate) struct Counted(Vec<(&'static str, Action)>);
+
+/// The counter that shows the actions of a mechanism.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Action {
+    Marks,
+    /// Packets without ECN are dropped in place of marks.
+    MarksOrDrops,
+    Trims,
+    Drops,
+    Pauses(BufferKind),
+}
+
+impl Counted {
+    /// Lists the mechanisms of the ports of `model`.
+    pub(crate) fn of(model: &Model) -> Counted {
+        let tiers = model.topology.tiers().iter().map(|tier| model.port.of_tier(tier));
+        let mut counted: Vec<(&'static str, Action)> = Vec::new();
+        for active in tiers.chain([&model.port.host]).flat_map(|port| port.mechanisms().active()) {
+            let is = |table: Table| active.table.key == table.key;
+            let marks_only =
+                is(EcnParams::TABLE) || is(PhantomQueueParams::TABLE) || is(ClassesParams::TABLE);
+            let action = match () {
+                () if active.marking.is_some() && marks_only => Action::Marks,
+                () if active.marking.is_some() => Action::MarksOrDrops,
+                () if is(TrimParams::TABLE) => Action::Trims,
+                () if is(SharedBufferParams::TABLE) => Action::Drops,
+                () if is(PfcParams::TABLE) => Action::Pauses(BufferKind::Link),
+                () if is(LosslessParams::TABLE) => Action::Pauses(BufferKind::Memory),
+                () => continue,
+            };
+            if !counted.contains(&(active.table.key, action)) {
+                counted.push((active.table.key, action));
+            }
+        }
+        Counted(counted)
+    }
+
+    /// Returns the use of each, from the counters of the run and the buffers of its flow control. Marks, trimmed
+    /// packets and drops count all mechanisms of their kind together.
+    pub(crate) fn uses(&self, counters: &Counters, buffers: &[BufferUse]) -> Vec<MechanismUse> {
+        let used = |(key, action): &(&'static str, Action)| {
+            let (acted, action, buffer) = match action {
+                Action::Marks => (counters.marks, "marked a packet", None),
+                Action::MarksOrDrops => {
+                    (counters.marks + counters.drops(), "marked or dropped a packet", None)
+                }
+                Action::Trims => (counters.trimmed, "trimmed a packet", None),
+                Action::Drops => (counters.switch_drops, "dropped a packet", None),
+                Action::Pauses(kind) => {
+                    let buffer = buffers.iter().find(|buffer| buffer.kind == *kind);
+                    (buffer.map_or(0, |buffer| buffer.pauses), "paused a sender", buffer)
+                }
+            };
+            let buffer = buffer.copied();
+            MechanismUse {
+                key: (*key).to_owned(),
+                acted,
+                action: action.to_owned(),
+                peak: buffer.map(|buffer| buffer.peaks.share()),
+                headroom_peak: buffer.map_or(0, |buffer| buffer.peaks.headroom),
+                headroom: buffer.map_or(0, |buffer| buffer.headroom),
+                dropped: buffer.map_or(0, |buffer| buffer.refused.lossless),
+                missing: buffer.map_or(0, |buffer| buffer.refused.missing),
+            }
+        };
+        self.0.iter().map(used).collect()
+    }
+}

@@ -1,0 +1,165 @@
+//! Lossless buffers in whole runs: nothing of a lossless priority is lost, headroom is needed, and frames take time.
+
+use plimsoll_results::Digest;
+use plimsoll_sim::{RunError, run_in_parts};
+use plimsoll_units::Span;
+
+use crate::truth::fabrics::ring;
+use crate::truth::lab::{Run, model, run};
+
+/// Windows of 300 KB from seven hosts at once into a switch of 400 KB.
+fn incast(lossless: &str, rest: &str) -> Run {
+    run(&format!(
+        "version = 1\ntitle = 'lossless'\n[run]\nduration = '20ms'\ndrain = '2s'\n[topology]\nkind = 'rack'\n\
+         hosts = 8\nrate = '10Gbps'\ndelay = '1us'\n[transport]\nack_every = 1\nhandshake = false\n\
+         initial_window = 200\nmin_rto = '200ms'\n[port.switch]\nlossless = {{ {lossless} }}\n{rest}\
+         [observe]\nlinks = true\n[workload.bulk]\nkind = 'incast'\nsize = '300KB'\nevery = '10ms'\n"
+    ))
+}
+
+fn pauses(run: &Run) -> u64 {
+    run.links.iter().map(|link| link.pauses).sum()
+}
+
+fn assert_whole(run: &Run) {
+    assert!(run.messages.iter().all(|message| message.completed.is_some()));
+    assert_eq!(run.counters.packets_accounted_for(), run.counters.packets_sent);
+}
+
+#[test]
+fn an_incast_is_paused_and_keeps_the_link_busy() {
+    for lossless in
+        ["memory = '400KB'", "memory = '400KB', threshold = '8KB'", "memory = '2MB', alpha = 0.01"]
+    {
+        let run = incast(lossless, "");
+        assert_eq!((run.counters.switch_drops, run.counters.retransmissions), (0, 0), "{lossless}");
+        assert!(pauses(&run) > 10, "{lossless}: {}", pauses(&run));
+        assert_whole(&run);
+        let last = run.of("bulk").filter_map(|message| message.latency()).max().unwrap();
+        // 7 x 206 packets of 1500 B one after the other: pauses do not idle the link.
+        let busy = Span::from_ns(7 * 206 * 1200);
+        assert!(last < busy + Span::from_us(30) && last + Span::from_us(20) > busy, "{lossless}: {last}");
+    }
+    let roomy = incast("memory = '32MB'", "");
+    assert_eq!((pauses(&roomy), roomy.counters.switch_drops), (0, 0), "it fits the threshold");
+}
+
+#[test]
+fn without_headroom_packets_are_lost() {
+    let run = incast("memory = '400KB', headroom = '2KB', may_drop = true", "");
+    assert!(run.counters.switch_drops > 0 && pauses(&run) > 0, "{:?}", run.counters);
+    assert_whole(&run);
+}
+
+#[test]
+fn only_lossless_priorities_are_lossless() {
+    let text = "memory = '400KB', priorities = '7', reserve = '2KB'";
+    let lossy = incast(text, "[host]\nack_priority = 7\n");
+    assert!(lossy.counters.switch_drops > 100 && pauses(&lossy) == 0, "{:?}", lossy.counters);
+    assert_whole(&lossy);
+    let lossless = incast(text, "[host]\npriority = { bulk = 7 }\n");
+    assert_eq!(lossless.counters.switch_drops, 0);
+    assert!(pauses(&lossless) > 10);
+    // The egress threshold of a lossy priority is the memory's, whatever the ingress' is.
+    let drops = |egress: &str| {
+        incast(&format!("{text}, alpha = 8.0, egress_alpha = {egress}"), "[host]\nack_priority = 7\n")
+            .counters
+    };
+    assert!(drops("0.02").switch_drops > drops("8.0").switch_drops);
+}
+
+/// Two hosts send to a third and are paused by turns, while another sends 500 KB to the first of them: each frame takes
+/// its time from these. `pfc` lets frames overtake for free.
+#[test]
+fn pause_frames_take_their_time() {
+    let latency = |queue: &str| {
+        let run = run(&format!(
+            "version = 1\ntitle = 'frames'\n[run]\nduration = '4ms'\ndrain = '1s'\n[topology]\nkind = 'rack'\n\
+             hosts = 4\nrate = '10Gbps'\ndelay = '100ns'\n[port.switch]\n{queue}\n[observe]\nlinks = true\n\
+             [transport]\nhandshake = false\ninitial_window = 400\nmin_rto = '200ms'\n\
+             [workload.in]\nkind = 'packets'\nfrom = ['h1', 'h2']\nto = 'h0'\nsize = '1000B'\nload = 0.9\n\
+             count = 2000\n[workload.out]\nkind = 'flows'\nfrom = ['h3']\nto = 'h1'\nsize = '500KB'\n"
+        ));
+        assert_eq!((run.counters.switch_drops, run.counters.retransmissions), (0, 0));
+        let link = run.links.iter().find(|link| link.from == "h1").unwrap();
+        (run.of("out").next().unwrap().latency().unwrap(), link.pauses)
+    };
+    let (free, none) = latency("lossless = { memory = '100MB' }");
+    let (taken, some) = latency("lossless = { memory = '100MB', reserve = '0B', threshold = '1KB' }");
+    assert!(none == 0 && some > 100, "{none} {some}");
+    // A pause and a resume of 84 B each, or both in one frame, and none before the data or after.
+    let frame = Span::from_ps(84 * 800);
+    assert!(taken > free + frame * 20 && taken <= free + frame * (2 * some), "{free} {taken}, {some} pauses");
+    let (pfc, many) = latency("buffer = '50KB'\npfc = { xoff = '1KB' }");
+    assert!(pfc == free && many > 100, "{free} {pfc}, {many} pauses");
+}
+
+/// Switches in a ring whose memories are full of each other's packets.
+#[test]
+fn a_circle_of_pauses_is_found() {
+    for lossless in ["{ memory = '150KB' }", "{ memory = '2MB', threshold = '30KB', reserve = '0B' }"] {
+        let with = |flows| ring(flows).replace("pfc = {}", &format!("lossless = {lossless}"));
+        let error = plimsoll_sim::run(&model(&with(5), None, None), &mut |_| true).unwrap_err();
+        let RunError::Deadlock { links, .. } = &error else { panic!("{error}") };
+        assert_eq!(links.len(), 5, "{lossless}: {error}");
+        let open = run(&with(4));
+        assert_eq!(open.counters.packets_lost(), 0, "{lossless}");
+    }
+}
+
+/// A memory is its switch's, whichever thread the senders are on.
+#[test]
+fn any_number_of_threads_gives_the_same_run() {
+    let text = "version = 1\ntitle = 'threads'\n[run]\nduration = '3ms'\ndrain = '1s'\n[topology]\n\
+                kind = 'fat-tree'\nk = 4\nrate = '10Gbps'\ndelay = '1us'\n[transport]\nmin_rto = '200ms'\n\
+                initial_window = 100\n[port.switch]\norder = 'priorities'\n\
+                lossless = { memory = '1MB', alpha = 0.05, reserve = '1KB' }\n[host]\nack_priority = 7\n\
+                [workload.all]\nkind = 'all-to-all'\nsize = '40KB'\nload = 0.5\n\
+                [workload.incast]\nkind = 'incast'\nsize = '60KB'\nevery = '1ms'\n";
+    let model = model(text, None, Some(3));
+    let alone = plimsoll_sim::run(&model, &mut |_| true).unwrap();
+    assert_eq!(alone.counters.packets_lost(), 0);
+    assert!(alone.mechanisms[0].acted > 50, "{:?}", alone.mechanisms);
+    for threads in [1, 2, 4] {
+        let outcome = run_in_parts(&model, threads, &mut |_| true).unwrap();
+        assert_eq!(outcome.counters, alone.counters, "{threads} threads");
+        assert_eq!(Digest::of(&outcome), Digest::of(&alone), "{threads} threads");
+        assert_eq!(outcome.mechanisms, alone.mechanisms, "{threads} threads");
+    }
+}
+
+/// What was configured and never acted is known by name, with how close it came.
+#[test]
+fn a_mechanism_that_never_acted_is_named() {
+    let used = |text: &str| {
+        let run = run(&format!(
+            "version = 1\ntitle = 'used'\n[run]\nduration = '5ms'\n[topology]\nkind = 'rack'\nhosts = 4\n\
+             rate = '10Gbps'\ndelay = '1us'\n[port.switch]\n{text}\n[transport]\nkind = 'dctcp'\n\
+             [workload.incast]\nkind = 'incast'\nsize = '14KB'\nevery = '1ms'\n"
+        ));
+        let [used] = &run.mechanisms[..] else { panic!("{:?}", run.mechanisms) };
+        used.clone()
+    };
+    for (text, key) in [
+        ("ecn = { threshold = '900KB' }", "ecn"),
+        ("trim = {}\nbuffer = '1MB'", "trim"),
+        ("shared_buffer = { total = '4MB' }", "shared_buffer"),
+        ("red = { min = '800KB', max = '900KB' }", "red"),
+    ] {
+        let used = used(text);
+        assert_eq!((used.key.as_str(), used.acted, used.peak), (key, 0, None), "{text}");
+    }
+    assert!(used("ecn = { threshold = '3KB' }").acted > 0);
+    assert!(used("trim = {}\nbuffer = '3KB'").acted > 0);
+    for (text, acts) in [
+        ("pfc = {}\nbuffer = '100KB'", false),
+        ("pfc = {}\nbuffer = '12KB'", true),
+        ("lossless = { memory = '2MB' }", false),
+        ("lossless = { memory = '2MB', alpha = 0.001 }", true),
+    ] {
+        let used = used(text);
+        let peak = used.peak.unwrap();
+        assert_eq!(used.acted > 0, acts, "{text}: {used:?}");
+        assert!(peak > 0.01 && (peak >= 1.0) == acts, "{text}: {peak}");
+    }
+}
