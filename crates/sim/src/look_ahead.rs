@@ -156,7 +156,6 @@ impl BucketsAhead {
 mod tests {
     use std::path::Path;
 
-    use plimsoll_fabric::Counters;
     use plimsoll_results::Digest;
     use plimsoll_scenario::Scenario;
 
@@ -197,8 +196,8 @@ kind = "permutation"
                 build.world.ahead = ahead;
                 let end = build.world.run(&mut |_| true).unwrap();
                 let outcome = build.finish(end);
-                let Counters { switch_drops, marks, .. } = outcome.counters;
-                assert!(!paths.is_empty() || switch_drops > 0 && marks > 0, "{order}");
+                let counters = &outcome.counters;
+                assert!(!paths.is_empty() || counters.switch_drops > 0 && counters.marks > 0, "{order}");
                 Digest::of(&outcome)
             };
             let without = digest(LookAhead::Nothing);
