@@ -3,12 +3,13 @@
 //! The fabric puts a packet that crosses the boundary into the outbox of the process that the link leads to; the caller
 //! takes each outbox as a whole and hands its packets to that process's fabric.
 
+use plimsoll_mechanisms::telemetry::Stamps;
 use plimsoll_units::Time;
 
 use crate::net::{Packet, PortId};
 
 /// A packet on a link that leaves the logical process.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Crossing {
     /// The port that sends on the link.
     pub port: PortId,
@@ -16,6 +17,8 @@ pub struct Crossing {
     pub arrives: Time,
     /// The packet as it left.
     pub packet: Packet,
+    /// The telemetry that the packet carries, if any.
+    pub stamps: Option<Box<Stamps>>,
 }
 
 /// The links that leave a logical process, and the packets that have just left by them.
@@ -42,8 +45,8 @@ impl Boundary {
 
     /// Puts a packet into the outbox of the process at the link's far end.
     #[inline]
-    pub(crate) fn transmit(&mut self, port: PortId, arrives: Time, packet: Packet) {
-        self.outboxes[usize::from(self.ends_in[port.0 as usize])].push(Crossing { port, arrives, packet });
+    pub(crate) fn transmit(&mut self, crossing: Crossing) {
+        self.outboxes[usize::from(self.ends_in[crossing.port.0 as usize])].push(crossing);
     }
 
     /// Returns the packets that have left for a process; `None` if no link leads to it.

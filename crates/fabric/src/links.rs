@@ -12,15 +12,17 @@
 
 use plimsoll_mechanisms::pfc::Signal;
 use plimsoll_mechanisms::shared_buffer::SharedBuffer;
+use plimsoll_mechanisms::telemetry::{IntParams, Stamp};
 use plimsoll_units::Time;
 
-use crate::boundary::Boundary;
+use crate::boundary::{Boundary, Crossing};
 use crate::engine::{EventQueue, Lanes, Owner, OwnerKind};
 use crate::faults::Faults;
 use crate::flow_control::FlowControl;
 use crate::net::{HostId, Packet, PortId, Sink, Slot};
 use crate::nights::NightClock;
 use crate::observed::{Counters, LinkMeter};
+use crate::telemetry::Telemetry;
 
 /// The calls in which one world differs from another when something happens to a packet. A fabric is monomorphised over
 /// its hooks, so that a hook that does nothing costs nothing.
@@ -80,6 +82,8 @@ pub(crate) struct Links<H> {
     pub(crate) nights: Option<Box<NightClock>>,
     /// Present where links are counted.
     pub(crate) meter: Option<Box<LinkMeter>>,
+    /// Present where ports stamp packets.
+    pub(crate) telemetry: Option<Box<Telemetry>>,
     /// Trimmed packets that a port sends back to their senders, each with the port; empty between events.
     pub(crate) bounced: Vec<(PortId, Slot)>,
     /// Present in a logical process of a parallel run.
@@ -149,6 +153,9 @@ impl<H: Hooks> Links<H> {
     fn lost(&mut self, now: Time, at: LostAt, slot: Slot) {
         let mut packet = Packet::default();
         self.lanes.release(slot, &mut packet);
+        if let Some(telemetry) = &mut self.telemetry {
+            telemetry.take(slot);
+        }
         self.hooks.on_lost(now, at, &packet);
     }
 
@@ -173,8 +180,9 @@ impl<H: Hooks> Links<H> {
     fn cross(&mut self, port: PortId, arrives: Time, slot: Slot) {
         let mut packet = Packet::default();
         self.lanes.release(slot, &mut packet);
+        let stamps = self.telemetry.as_mut().and_then(|telemetry| telemetry.take(slot)).map(Box::new);
         if let Some(boundary) = &mut self.boundary {
-            boundary.transmit(port, arrives, packet);
+            boundary.transmit(Crossing { port, arrives, packet, stamps });
         }
     }
 }
@@ -182,7 +190,11 @@ impl<H: Hooks> Links<H> {
 impl<H: Hooks> Sink for Links<H> {
     #[inline]
     fn hold(&mut self, packet: Packet) -> Slot {
-        self.lanes.hold(packet)
+        let slot = self.lanes.hold(packet);
+        if let Some(telemetry) = &mut self.telemetry {
+            telemetry.on_sent(slot, self.lanes.packet_mut(slot));
+        }
+        slot
     }
 
     #[inline]
@@ -218,9 +230,19 @@ impl<H: Hooks> Sink for Links<H> {
         self.counters.marks += 1;
     }
 
+    fn stamp(&mut self, slot: Slot, stamp: Stamp, params: &IntParams) {
+        if let Some(telemetry) = &mut self.telemetry {
+            telemetry.stamp(slot, self.lanes.packet_mut(slot), stamp, params);
+        }
+    }
+
     #[cold]
-    fn trimmed(&mut self, _: PortId, _: Slot) {
+    fn trimmed(&mut self, _: PortId, slot: Slot) {
         self.counters.trimmed += 1;
+        // The stamps were behind the header that is left.
+        if let Some(telemetry) = &mut self.telemetry {
+            telemetry.take(slot);
+        }
     }
 
     #[cold]

@@ -233,6 +233,15 @@ counters! {
     trimmed: PLAIN { digest: When::IfAny, csv: When::IfAny, heading: Some("trimmed") },
     /// Trimmed packets that found no room and were sent back to their senders.
     bounced: PLAIN { digest: When::IfAny, csv: When::IfAny, heading: Some("bounced") },
+    /// Acknowledgements that returned stamps of ports (`port.*.int`) to their senders.
+    echoes: PLAIN { digest: When::IfAny, csv: When::IfAny, heading: Some("echoes") },
+    /// Stamps that acknowledgements returned.
+    echoed_stamps: PLAIN { digest: When::IfAny, csv: When::IfAny },
+    /// Bytes of queue in the stamps that acknowledgements returned: by `echoed_stamps`, the mean queue that senders see.
+    echoed_queue_bytes: PLAIN { digest: When::IfAny, csv: When::IfAny },
+    /// Nanoseconds in queues in the stamps that acknowledgements returned: by `echoes`, the mean queueing delay that
+    /// senders see.
+    echoed_delay_ns: PLAIN { digest: When::IfAny, csv: When::IfAny },
     /// Packets that completed a link.
     packet_hops: PLAIN {},
     /// Events that the engine has handled, departures excepted: whether one is an event depends on the port engine.

@@ -1,5 +1,7 @@
 //! Checks the tables below `port`.
 
+use plimsoll_fabric::net::Node;
+use plimsoll_fabric::net::topology::Link;
 use plimsoll_mechanisms::pfc::PausedLink;
 use plimsoll_mechanisms::shared_buffer::SharedBufferParams;
 use plimsoll_mechanisms::trim::{HeaderService, Victim};
@@ -31,6 +33,7 @@ impl Checker<'_> {
         }
         self.order_of_service(name, port, model);
         self.trimming(name, port, model);
+        self.telemetry(name, port, model);
         self.flow_control(name, port, model);
         if name == "host" && port.shared_buffer().is_some() {
             self.error(&keys(&shared), "a NIC shares its buffer with no other port", "switch ports only");
@@ -103,6 +106,21 @@ impl Checker<'_> {
             let message =
                 "with `classes` the class of `trim.priority` is the header queue, with its limit and service";
             self.error(&keys(&path), message, "no `queue`, no `service`, and `victim = \"arriving\"`");
+        }
+    }
+
+    /// The released header has codes for five rates.
+    fn telemetry(&mut self, name: &str, port: &Port, model: &Model) {
+        let (Some(int), Ok(network)) = (port.int(), model.topology.network()) else { return };
+        let of_port = |link: &&Link| match link.from {
+            Node::Host(_) => name == "host",
+            Node::Switch(_) => network.tiers().get(usize::from(link.tier)).is_some_and(|tier| *tier == name),
+        };
+        if let Some(link) = network.links().iter().filter(of_port).find(|link| !int.has_code_for(link.rate)) {
+            let path = self.path_of(name, "int");
+            let message = format!("HPCC's released header has no code for a link of {}", link.rate);
+            let allowed = "links of 25, 50, 100, 200 or 400 Gb/s, or no `nic_rate`";
+            self.error(&keys(&path), message, allowed);
         }
     }
 

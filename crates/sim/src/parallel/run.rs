@@ -97,7 +97,7 @@ impl World {
             if let Some(later) = mail.packets.get(place + RECEIPTS_AHEAD) {
                 self.fabric.prefetch_receipt(later.port, RECEIPTS_AHEAD);
             }
-            self.fabric.receive(mail.packets[place]);
+            self.fabric.receive(&mut mail.packets[place]);
         }
         mail.packets.clear();
         mail.announcements.drain(..).for_each(|announcement| self.hosts.expect(announcement));

@@ -18,7 +18,7 @@ use super::class_queues::{ClassQueues, ClassSignal};
 use super::discipline::Discipline;
 use super::marking::{Marker, Verdict};
 use super::waiting::{Leaving, Waiting};
-use super::{ANY, HeadPacer, PLAIN, PortConfig, PortRules, SharedRoom, Trimmer};
+use super::{ANY, HeadPacer, PLAIN, PortConfig, PortRules, SharedRoom, Stamper, Trimmer};
 use crate::net::{Packet, PathClass, PortId, QueueMeter, Sink, Slot, WaitPlace};
 
 /// A port that decides at each departure. Fields read for every packet come first, in the port's cache line, and the
@@ -68,6 +68,7 @@ struct GeneralExtras {
     marker: Option<Box<Marker>>,
     shared: Option<SharedRoom>,
     trimmer: Option<Box<Trimmer>>,
+    stamper: Option<Box<Stamper>>,
     /// The bytes of the shared buffer that the packet in service still holds.
     shared_in_service: u64,
     phantom_queue: Option<PhantomQueue>,
@@ -100,6 +101,7 @@ impl General {
             && !config.changes
             && config.marker.is_none()
             && config.phantom_queue.is_none()
+            && config.stamper.is_none()
             && config.pacer.is_none()
             && config.meter.is_none();
         // Whoever else reads or stops this port, or waits for it, would see the packets that should have left.
@@ -115,6 +117,7 @@ impl General {
             marker: config.marker.map(Box::new),
             shared: config.shared,
             trimmer: config.trimmer.map(Box::new),
+            stamper: config.stamper.map(Box::new),
             shared_in_service: 0,
             phantom_queue: config.phantom_queue,
             pacer: config.pacer.map(Box::new),
@@ -565,7 +568,10 @@ impl General {
         leaving: &Leaving,
         sink: &mut impl Sink,
     ) {
-        let Leaving { waiting: Waiting { slot, since, size, draws, .. }, mark } = *leaving;
+        let Leaving { waiting: Waiting { slot, since, mut size, draws, .. }, mark } = *leaving;
+        if let Some(GeneralExtras { stamper: Some(_), .. }) = self.extras::<IS_PLAIN>() {
+            size = self.stamp(now, slot, since, sink);
+        }
         let bytes = u64::from(size);
         let packet = sink.packet_mut(slot);
         let marks = mark || self.rules.on_dequeue(self.waiting as usize, self.waiting_bytes);
@@ -608,6 +614,15 @@ impl General {
         if let Some(GeneralExtras { announces_room: true, .. }) = self.extras::<IS_PLAIN>() {
             sink.room(id);
         }
+    }
+
+    /// Stamps the packet in `slot`, which waited from `since` on and is sent at `now`. Returns its size then.
+    #[cold]
+    fn stamp(&mut self, now: Time, slot: Slot, since: Time, sink: &mut impl Sink) -> u16 {
+        if let Some(stamper) = &mut self.rest.extras.stamper {
+            stamper.on_transmit(now, slot, now - since, self.waiting_bytes, self.rules.rate, sink);
+        }
+        sink.packet(slot).size
     }
 
     /// Adds a packet to the queue, which may drop others.
