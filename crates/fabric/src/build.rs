@@ -21,7 +21,7 @@ use crate::links::{Hooks, Links};
 use crate::net::PathSelector;
 use crate::net::topology::Hashing;
 use crate::nights::NightClock;
-use crate::observed::{Counters, LinkMeter};
+use crate::observed::{Counters, LinkMeter, PriorityPorts};
 use crate::spec::FabricSpec;
 use crate::unbuildable::Unbuildable;
 use ports::PortBuilder;
@@ -46,6 +46,7 @@ impl<H: Hooks> Fabric<H> {
         let nights = spec.tdma.as_ref().and_then(Nights::new).map(NightClock::new);
         let faults = Faults::new(schedule, &mut ports);
         let mut events = EventQueue::new();
+        let priority_ports = PriorityPorts::new(&spec);
         let has_telemetry = spec.has_telemetry();
         let FabricSpec { network, watched, backpressure, counts_links, window, .. } = spec;
         if let (Some(faults), Some(selector)) = (&faults, &mut selector) {
@@ -65,6 +66,7 @@ impl<H: Hooks> Fabric<H> {
             events,
             lanes: Lanes::new(network.links().len()),
             counters: Counters::default(),
+            priority_ports,
             shared_buffers: shared.buffers,
             flow_control,
             faults,

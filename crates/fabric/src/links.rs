@@ -21,7 +21,7 @@ use crate::faults::Faults;
 use crate::flow_control::FlowControl;
 use crate::net::{HostId, Packet, PortId, Sink, Slot};
 use crate::nights::NightClock;
-use crate::observed::{Counters, LinkMeter};
+use crate::observed::{Counters, LinkMeter, PriorityCounters, PriorityPorts};
 use crate::telemetry::Telemetry;
 
 /// The calls in which one world differs from another when something happens to a packet. A fabric is monomorphised over
@@ -71,6 +71,8 @@ pub(crate) struct Links<H> {
     /// The packets in the network.
     pub(crate) lanes: Lanes,
     pub(crate) counters: Counters,
+    /// The ports that count by priority as well.
+    pub(crate) priority_ports: PriorityPorts,
     pub(crate) hooks: H,
     /// The buffers that ports of a switch share.
     pub(crate) shared_buffers: Vec<SharedBuffer>,
@@ -147,6 +149,13 @@ impl<H: Hooks> Links<H> {
         } else {
             self.counters.switch_drops += 1;
         }
+    }
+
+    /// Returns the counters by priority for the packet in `slot`, where `port` has some.
+    #[inline]
+    fn of_priority(&mut self, port: PortId, slot: Slot) -> Option<&mut PriorityCounters> {
+        let Links { priority_ports, lanes, counters, .. } = self;
+        priority_ports.counters(port, lanes.packet(slot), &mut counters.by_priority)
     }
 
     /// Reports a lost packet to the world, and frees its slot.
@@ -226,8 +235,11 @@ impl<H: Hooks> Sink for Links<H> {
     }
 
     #[inline]
-    fn marked(&mut self, _: PortId, _: Slot) {
+    fn marked(&mut self, port: PortId, slot: Slot) {
         self.counters.marks += 1;
+        if let Some(counters) = self.of_priority(port, slot) {
+            counters.marked += 1;
+        }
     }
 
     fn stamp(&mut self, slot: Slot, stamp: Stamp, params: &IntParams) {
@@ -237,8 +249,13 @@ impl<H: Hooks> Sink for Links<H> {
     }
 
     #[cold]
-    fn trimmed(&mut self, _: PortId, slot: Slot) {
+    fn trims(&mut self, port: PortId, slot: Slot) {
         self.counters.trimmed += 1;
+        let payload = u64::from(self.lanes.packet(slot).len);
+        if let Some(counters) = self.of_priority(port, slot) {
+            counters.trimmed += 1;
+            counters.trimmed_bytes += payload;
+        }
         // The stamps were behind the header that is left.
         if let Some(telemetry) = &mut self.telemetry {
             telemetry.take(slot);
@@ -248,12 +265,20 @@ impl<H: Hooks> Sink for Links<H> {
     #[cold]
     fn bounced(&mut self, port: PortId, slot: Slot) {
         self.counters.bounced += 1;
+        if let Some(counters) = self.of_priority(port, slot) {
+            counters.bounced += 1;
+        }
         self.bounced.push((port, slot));
     }
 
     #[cold]
     fn dropped(&mut self, now: Time, port: PortId, slot: Slot) {
         self.count_drop(now, port);
+        let size = u64::from(self.lanes.packet(slot).size);
+        if let Some(counters) = self.of_priority(port, slot) {
+            counters.dropped += 1;
+            counters.dropped_bytes += size;
+        }
         self.lost(now, LostAt::Port(port), slot);
     }
 

@@ -12,7 +12,7 @@ use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use crate::capture::Capture;
 
-pub use plimsoll_fabric::observed::{Counter, Counters, QueueObservation, When};
+pub use plimsoll_fabric::observed::{Counter, Counters, PriorityCounters, QueueObservation, When};
 pub use plimsoll_fabric::{CircuitUse, CircuitWeek, ScheduleTimes};
 
 /// Observations of one run, simulated or emulated: records, queues, counters and series.

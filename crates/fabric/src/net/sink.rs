@@ -42,8 +42,8 @@ pub trait Sink {
         unreachable!("this world has no telemetry")
     }
 
-    /// The packet in `slot` has lost its payload at `port`.
-    fn trimmed(&mut self, _port: PortId, _slot: Slot) {}
+    /// The packet in `slot` loses its payload at `port`; it is still as it was before.
+    fn trims(&mut self, _port: PortId, _slot: Slot) {}
 
     /// The trimmed packet in `slot` found no room at `port`, and is now addressed to its sender: the switch of `port`
     /// is to send it on.

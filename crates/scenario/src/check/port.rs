@@ -2,6 +2,7 @@
 
 use plimsoll_fabric::net::Node;
 use plimsoll_fabric::net::topology::Link;
+use plimsoll_mechanisms::classes::{ClassParams, OrderInClass};
 use plimsoll_mechanisms::pfc::PausedLink;
 use plimsoll_mechanisms::shared_buffer::SharedBufferParams;
 use plimsoll_mechanisms::trim::{HeaderService, Victim};
@@ -98,14 +99,17 @@ impl Checker<'_> {
         } else if port.pfc().is_some() {
             let message = "a lossless port has nothing to trim";
             self.error(&keys(&path), message, "turn one off: `trim = \"off\"` or `pfc = \"off\"`");
-        } else if port.classes().is_some()
-            && (trim.queue.is_some()
-                || trim.service != HeaderService::Strict
-                || trim.victim != Victim::Arriving)
-        {
-            let message =
-                "with `classes` the class of `trim.priority` is the header queue, with its limit and service";
-            self.error(&keys(&path), message, "no `queue`, no `service`, and `victim = \"arriving\"`");
+        } else if let Some(classes) = port.classes() {
+            let by_flow = |class: &ClassParams| class.order == OrderInClass::FairPerFlow;
+            if trim.queue.is_some() || trim.service != HeaderService::Strict {
+                let message = "with `classes` the class of `trim.priority` is the header queue, with its limit and \
+                               service";
+                self.error(&keys(&path), message, "no `queue` and no `service`");
+            } else if trim.victim == Victim::CoinTail && classes.priority.values().any(by_flow) {
+                let message = "a class that serves flows in turn has no last packet";
+                let allowed = "`victim = \"arriving\"`, or classes with `order = \"fifo\"`";
+                self.error(&keys(&path), message, allowed);
+            }
         }
     }
 

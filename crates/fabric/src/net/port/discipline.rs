@@ -219,10 +219,17 @@ impl Discipline {
         }
     }
 
-    /// Removes the packet that would be sent last among the data, if it is longer than `header`, to be trimmed.
-    pub(super) fn take_tail(&mut self, header: u16) -> Option<Waiting> {
+    /// Removes the packet that would be sent last among the data, of the class of `priority` where there are classes,
+    /// to be trimmed: if `may_trim`.
+    pub(super) fn take_tail(
+        &mut self,
+        now: Time,
+        priority: u8,
+        may_trim: impl Fn(&Waiting) -> bool,
+    ) -> Option<Waiting> {
         match self {
-            Discipline::Trimming(queues) => queues.take_tail(header),
+            Discipline::Trimming(queues) => queues.take_tail(may_trim),
+            Discipline::Scheduled(queues) => queues.take_tail(now, priority, may_trim),
             _ => None,
         }
     }

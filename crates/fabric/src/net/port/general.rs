@@ -315,19 +315,25 @@ impl General {
         if !trimmer.may_trim(sink.packet(slot)) {
             return false;
         }
-        let tail = if trimmer.draws_tail() { self.rest.discipline.take_tail(trimmer.header()) } else { None };
+        let tail = if trimmer.draws_tail() {
+            let priority = sink.packet(slot).priority;
+            let may_trim = |last: &Waiting| trimmer.may_trim(sink.packet(last.slot));
+            self.rest.discipline.take_tail(now, priority, may_trim)
+        } else {
+            None
+        };
         let Some(tail) = tail else {
+            sink.trims(id, slot);
             trimmer.trim(sink.packet_mut(slot));
-            sink.trimmed(id, slot);
             return self.has_room_for_header(now, slot, sink);
         };
         self.waiting -= 1;
         self.on_left::<ANY>(id, tail.slot, tail.size, tail.priority, sink);
         self.give_back_shared(u64::from(tail.size), sink);
+        sink.trims(id, tail.slot);
         if let Some(trimmer) = &self.rest.extras.trimmer {
             trimmer.trim(sink.packet_mut(tail.slot));
         }
-        sink.trimmed(id, tail.slot);
         // The arriving packet takes the place of the trimmed one.
         let joins = self.take_shared(u64::from(sink.packet(slot).size), sink);
         if self.has_room_for_header(now, tail.slot, sink) {

@@ -110,6 +110,26 @@ impl ScheduledClasses {
         Some(waiting)
     }
 
+    /// Removes the last packet of the class of `priority`, if the class is first come, first served, and `may_trim`.
+    pub(super) fn take_tail(
+        &mut self,
+        now: Time,
+        priority: u8,
+        may_trim: impl Fn(&Waiting) -> bool,
+    ) -> Option<Waiting> {
+        let class = self.class_of(priority);
+        let queue = &mut self.queues[class];
+        let InClass::Fifo(packets) = &mut queue.order else { return None };
+        let last = packets.pop_back_if(|last| may_trim(last))?;
+        queue.packets -= 1;
+        queue.bytes -= u64::from(last.size);
+        self.packets -= 1;
+        if queue.packets == 0 {
+            self.scheduler.on_sent(now, class, 0, true);
+        }
+        Some(last)
+    }
+
     /// Returns the first time after `now` at which the rate of a class lets it send.
     pub(super) fn next_due(&self, now: Time) -> Option<Time> {
         self.scheduler.next_due(now)

@@ -34,11 +34,6 @@ impl Trimmer {
         }
     }
 
-    /// The bytes that a trimmed packet has on the wire.
-    pub(super) fn header(&self) -> u16 {
-        self.header
-    }
-
     /// Returns whether `packet` has a payload that can be cut off.
     pub(super) fn may_trim(&self, packet: &Packet) -> bool {
         packet.len > 0 && packet.size > self.header && !packet.is_trimmed()
@@ -134,9 +129,9 @@ impl TrimmingQueues {
         Some(first)
     }
 
-    /// Removes the last packet of the data, if it is longer than `header`.
-    pub(super) fn take_tail(&mut self, header: u16) -> Option<Waiting> {
-        let last = self.data.packets.pop_back_if(|last| last.size > header)?;
+    /// Removes the last packet of the data, if `may_trim`.
+    pub(super) fn take_tail(&mut self, may_trim: impl Fn(&Waiting) -> bool) -> Option<Waiting> {
+        let last = self.data.packets.pop_back_if(|last| may_trim(last))?;
         self.data.bytes -= u64::from(last.size);
         Some(last)
     }
