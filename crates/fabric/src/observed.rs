@@ -246,7 +246,8 @@ counters! {
     echoes: PLAIN { digest: When::IfAny, csv: When::IfAny, heading: Some("echoes") },
     /// Stamps that acknowledgements returned.
     echoed_stamps: PLAIN { digest: When::IfAny, csv: When::IfAny },
-    /// Bytes of queue in the stamps that acknowledgements returned: by `echoed_stamps`, the mean queue that senders see.
+    /// Bytes of queue in the stamps that acknowledgements returned: by `echoed_stamps`, the mean queue that senders
+    /// see.
     echoed_queue_bytes: PLAIN { digest: When::IfAny, csv: When::IfAny },
     /// Nanoseconds in queues in the stamps that acknowledgements returned: by `echoes`, the mean queueing delay that
     /// senders see.

@@ -1,5 +1,6 @@
 //! In-band telemetry: a port writes its state into each data packet that it starts to send, and the receiver returns
-//! what the packet gathered in its acknowledgement (HPCC, Li et al., SIGCOMM 2019; PowerTCP, Addanki et al., NSDI 2022).
+//! what the packet has gathered in its acknowledgement (HPCC, Li et al., SIGCOMM 2019; PowerTCP, Addanki et al., NSDI
+//! 2022).
 //!
 //! ```text
 //! data ──> port: Stamp ──> port: Stamp ──> receiver ── acknowledgement with all stamps ──> sender
@@ -71,7 +72,7 @@ impl IntParams {
     pub fn written(&self, stamp: Stamp) -> Stamp {
         let Some(rate) = self.nic_rate else { return stamp };
         let scale = rate.as_bps() / QUANTUM.as_bps();
-        let field = |value: u64, unit: u64, bits: u32| (value / unit & ((1 << bits) - 1)) * unit;
+        let field = |value: u64, unit: u64, bits: u32| (value / unit % (1 << bits)) * unit;
         Stamp {
             queue_bytes: field(stamp.queue_bytes, 80 * scale, 17),
             sent_bytes: field(stamp.sent_bytes, 128 * scale, 20),

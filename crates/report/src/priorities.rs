@@ -4,8 +4,8 @@ use plimsoll_results::Summary;
 use plimsoll_results::outcome::PriorityCounters;
 use plimsoll_results::stats::Estimate;
 
+use crate::plots::cell_label;
 use crate::table::Grid;
-use crate::table::blocks::cell_label;
 use crate::table::numbers::{NumberColumn, assemble};
 
 /// Makes the table of the priorities with marked, trimmed, bounced or dropped packets, of every variant and sweep

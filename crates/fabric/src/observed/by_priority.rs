@@ -1,4 +1,5 @@
-//! [`PriorityTotals`]: marks, cuts and losses by the priority of the packets, at ports that treat priorities differently.
+//! [`PriorityTotals`]: marks, cuts and losses by the priority of the packets, at ports that treat priorities
+//! differently.
 
 use std::ops::AddAssign;
 
@@ -13,7 +14,7 @@ use crate::spec::FabricSpec;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PriorityCounters {
-    /// Packets marked CE.
+    /// Packets that the port marked CE.
     pub marked: u64,
     /// Packets that lost their payload.
     pub trimmed: u64,
@@ -21,7 +22,7 @@ pub struct PriorityCounters {
     pub trimmed_bytes: u64,
     /// Trimmed packets that were sent back to their senders.
     pub bounced: u64,
-    /// Packets dropped.
+    /// Packets that the port dropped, for any reason.
     pub dropped: u64,
     /// The bytes of these on the wire.
     pub dropped_bytes: u64,

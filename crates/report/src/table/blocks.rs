@@ -91,11 +91,6 @@ fn labels(summary: &Summary, cells: &[&PointCell]) -> Vec<(String, Option<Color>
     cells.iter().map(|cell| (cell.variant.clone(), schemes.find(&cell.variant))).collect()
 }
 
-/// Names a cell and its colour: `HULL`, or `load = 0.4, HULL` in a sweep.
-pub(crate) fn cell_label(summary: &Summary, cell: &PointCell) -> (String, Option<Color>) {
-    (plots::with_point(&cell.variant, &cell.sweep), plots::schemes(summary).find(&cell.variant))
-}
-
 fn workload_columns(summary: &Summary, name: &str, cells: &[&PointCell], columns: &mut Vec<NumberColumn>) {
     let workloads: Vec<Option<&WorkloadSummary>> = cells.iter().map(|cell| cell.workload(name)).collect();
     let group = group_title(name, &workloads);
