@@ -41,3 +41,21 @@ pub(crate) fn summary_grid(summary: &Summary) -> Option<Grid> {
     let title = "Ports with classes or trimming, by priority".to_owned();
     Some(assemble(title, "variant", labels, &columns))
 }
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_results::summary::Options;
+    use plimsoll_results::synthetic::{self, Shape};
+
+    use super::*;
+
+    #[test]
+    fn priorities_with_packets_have_a_row() {
+        let mut points = synthetic::experiment(&Shape::default(), &["trim"], &[], 1, 1);
+        assert!(summary_grid(&Summary::of(&points, &Options::default())).is_none());
+        let json = r#"[{}, {}, {}, {"trimmed": 3, "trimmed_bytes": 9}, {}, {}, {}, {"dropped": 2, "dropped_bytes": 8}]"#;
+        points[0].outcome.counters.by_priority = serde_json::from_str(json).unwrap();
+        let grid = summary_grid(&Summary::of(&points, &Options::default())).unwrap();
+        assert_eq!((grid.rows.len(), grid.columns.len()), (2, 6));
+    }
+}
