@@ -349,6 +349,8 @@ class Port(TypedDict, total=False):
     """Queues by class: strict ones, and ones that share the link by weight. `order` does not count."""
     trim: Union[TrimParams, Literal["off"]]
     """Trimming: a data packet that finds no room loses its payload, and its header goes on."""
+    int: Union[IntParams, Literal["off"]]
+    """Telemetry in the packet (INT): the port writes its state into each data packet that it starts to send."""
     ecn: Union[EcnParams, Literal["off"]]
     """Mark ECN at a threshold on the instantaneous queue."""
     red: Union[RedParams, Literal["off"]]
@@ -465,6 +467,21 @@ class TrimParams(TypedDict, total=False):
     """The packet that is trimmed. Default `arriving`."""
     bounce: bool
     """A header that finds no room is sent back to its sender, once, in place of being dropped. Default false."""
+
+
+class IntParams(TypedDict, total=False):
+    """Telemetry at a port: its stamps, and the bytes that they take on the wire. These bytes are not in the ideal
+    completion time."""
+    header: Bytes
+    """The bytes that the first port that stamps a packet adds to it: 0 to 256 B. Default 2 B, as in HPCC's paper.
+    Its released code has 42 B in all, and `hop = "0B"`."""
+    hop: Bytes
+    """The bytes that each port adds with its stamp: 0 to 64 B. Default 8 B, as in HPCC's paper."""
+    nic_rate: Rate
+    """The rate of the senders' NICs, a multiple of 25 Gb/s from 25 to 400 Gb/s: with it, stamps are cut to the
+    fields of HPCC's released header. With m = rate / 25 Gb/s these are 24 bits of nanoseconds, 20 bits of 128 m
+    bytes sent and 17 bits of 80 m bytes of queue, all of which wrap. Links may then have 25, 50, 100, 200 or 400
+    Gb/s only. Default exact stamps."""
 
 
 class RedParams(TypedDict, total=False):
@@ -2092,6 +2109,8 @@ class PortPartial(TypedDict, total=False):
     """Queues by class: strict ones, and ones that share the link by weight. `order` does not count."""
     trim: Union[TrimParamsPartial, Literal["off"]]
     """Trimming: a data packet that finds no room loses its payload, and its header goes on."""
+    int: Union[IntParamsPartial, Literal["off"]]
+    """Telemetry in the packet (INT): the port writes its state into each data packet that it starts to send."""
     ecn: Union[EcnParamsPartial, Literal["off"]]
     """Mark ECN at a threshold on the instantaneous queue."""
     red: Union[RedParamsPartial, Literal["off"]]
@@ -2208,6 +2227,21 @@ class TrimParamsPartial(TypedDict, total=False):
     """The packet that is trimmed. Default `arriving`."""
     bounce: bool
     """A header that finds no room is sent back to its sender, once, in place of being dropped. Default false."""
+
+
+class IntParamsPartial(TypedDict, total=False):
+    """Telemetry at a port: its stamps, and the bytes that they take on the wire. These bytes are not in the ideal
+    completion time."""
+    header: Bytes
+    """The bytes that the first port that stamps a packet adds to it: 0 to 256 B. Default 2 B, as in HPCC's paper.
+    Its released code has 42 B in all, and `hop = "0B"`."""
+    hop: Bytes
+    """The bytes that each port adds with its stamp: 0 to 64 B. Default 8 B, as in HPCC's paper."""
+    nic_rate: Rate
+    """The rate of the senders' NICs, a multiple of 25 Gb/s from 25 to 400 Gb/s: with it, stamps are cut to the
+    fields of HPCC's released header. With m = rate / 25 Gb/s these are 24 bits of nanoseconds, 20 bits of 128 m
+    bytes sent and 17 bits of 80 m bytes of queue, all of which wrap. Links may then have 25, 50, 100, 200 or 400
+    Gb/s only. Default exact stamps."""
 
 
 class RedParamsPartial(TypedDict, total=False):

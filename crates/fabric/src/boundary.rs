@@ -3,13 +3,14 @@
 //! The fabric puts what crosses the boundary into the outbox of the process that the link leads to; the caller takes
 //! each outbox as a whole and hands its content to that process's fabric.
 
+use plimsoll_mechanisms::telemetry::Stamps;
 use plimsoll_units::Time;
 
 use crate::flow_control::SentSignal;
 use crate::net::{Packet, PortId};
 
 /// A packet on a link that leaves the logical process.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Crossing {
     /// The port that sends on the link.
     pub port: PortId,
@@ -17,6 +18,8 @@ pub struct Crossing {
     pub arrives: Time,
     /// The packet as it left.
     pub packet: Packet,
+    /// The telemetry that the packet carries, if any.
+    pub stamps: Option<Box<Stamps>>,
 }
 
 /// What has left a logical process for another one, each in the order in which it left.
@@ -53,8 +56,8 @@ impl Boundary {
 
     /// Puts a packet into the outbox of the process at the link's far end.
     #[inline]
-    pub(crate) fn transmit(&mut self, port: PortId, arrives: Time, packet: Packet) {
-        self.outbox_of(port).packets.push(Crossing { port, arrives, packet });
+    pub(crate) fn transmit(&mut self, crossing: Crossing) {
+        self.outbox_of(crossing.port).packets.push(crossing);
     }
 
     /// Puts a signal into the outbox of the process at the far end of the link of `port`, which pauses that process.

@@ -21,7 +21,7 @@ use crate::links::{Hooks, Links};
 use crate::net::PathSelector;
 use crate::net::topology::Hashing;
 use crate::nights::NightClock;
-use crate::observed::{Counters, LinkMeter};
+use crate::observed::{Counters, LinkMeter, PriorityPorts};
 use crate::spec::FabricSpec;
 use crate::unbuildable::Unbuildable;
 use ports::PortBuilder;
@@ -46,6 +46,8 @@ impl<H: Hooks> Fabric<H> {
         let nights = spec.tdma.as_ref().and_then(Nights::new).map(NightClock::new);
         let faults = Faults::new(schedule, &mut ports);
         let mut events = EventQueue::new();
+        let priority_ports = PriorityPorts::new(&spec);
+        let has_telemetry = spec.has_telemetry();
         let FabricSpec { network, watched, backpressure, counts_links, window, .. } = spec;
         if let (Some(faults), Some(selector)) = (&faults, &mut selector) {
             selector.set_detours(faults.detours(&network));
@@ -64,11 +66,13 @@ impl<H: Hooks> Fabric<H> {
             events,
             lanes: Lanes::new(network.links().len()),
             counters: Counters::default(),
+            priority_ports,
             shared_buffers: shared.buffers,
             flow_control,
             faults,
             nights,
             meter: counts_links.then(|| Box::new(LinkMeter::new(network.links().len(), window))),
+            telemetry: has_telemetry.then(Box::default),
             bounced: Vec::new(),
             boundary: None,
             hosts: network.hosts(),
@@ -78,6 +82,7 @@ impl<H: Hooks> Fabric<H> {
             || links.flow_control.is_some()
             || links.meter.is_some()
             || circuits.is_some()
+            || links.telemetry.is_some()
             || links.hooks.observes_hops();
         let sharing = shared.members;
         Ok(Fabric {
@@ -102,7 +107,8 @@ fn selector(spec: &FabricSpec, streams: &Streams) -> Option<PathSelector> {
     if let Some(factory) = &spec.path_selector {
         return Some(PathSelector::custom(factory.make(), streams()));
     }
-    // Detours around dead links need a selector even where the hash chooses.
-    let hash = || (!spec.faults.is_empty()).then(PathSelector::hash);
+    // Detours around dead links need a selector even where the hash chooses. With telemetry packets grow on their way,
+    // so that they carry the time that their links took.
+    let hash = || (!spec.faults.is_empty() || spec.has_telemetry()).then(PathSelector::hash);
     PathSelector::of(&spec.paths, streams).or_else(hash)
 }

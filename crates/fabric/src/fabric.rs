@@ -286,6 +286,9 @@ impl<H: Hooks> Fabric<H> {
             }
             NextHop::Host => {
                 self.links.lanes.release(slot, arrived);
+                if let Some(telemetry) = &mut self.links.telemetry {
+                    telemetry.on_delivered(slot, arrived, &mut self.links.counters);
+                }
                 self.links.counters.packets_delivered += 1;
                 Handled::Delivered(arrived)
             }
@@ -429,7 +432,7 @@ impl<H: Hooks> Fabric<H> {
                 return self.links.lost_at_host(now, &packet);
             }
         }
-        let slot = self.links.lanes.hold(packet);
+        let slot = self.links.hold(packet);
         self.ports[nic.0 as usize].on_arrival(nic, now, slot, &mut self.links);
     }
 

@@ -258,7 +258,9 @@ impl Faults {
         let whole = &self.rules[&port];
         match state {
             LinkState::Whole => Arc::clone(whole),
-            LinkState::Rate(rate) => Arc::new(PortRules { byte_time: rate.byte_time(), ..(**whole).clone() }),
+            LinkState::Rate(rate) => {
+                Arc::new(PortRules { byte_time: rate.byte_time(), rate, ..(**whole).clone() })
+            }
             LinkState::Dead => Arc::new(PortRules { limit: BufferLimit::NOTHING, ..(**whole).clone() }),
         }
     }

@@ -6,7 +6,7 @@ use rand::Rng;
 
 use crate::host_pacer::{ScheduledPacer, host_pacers};
 use crate::links::{Hooks, Links};
-use crate::net::{Packet, Port, PortId};
+use crate::net::{Packet, Port, PortId, Sink};
 use crate::spec::FabricSpec;
 
 /// The stages that a packet passes between its host's transport and the NIC.
@@ -23,10 +23,11 @@ struct HostLoss {
     stream: Stream,
 }
 
-/// Builds the gates of all hosts; none where a gate would do nothing.
+/// Builds the gates of all hosts; none where a gate would do nothing. Where hosts are `observed`, or acknowledgements
+/// return telemetry, all have one.
 pub(crate) fn host_gates(spec: &FabricSpec, streams: &Streams, observed: bool) -> Vec<HostGate> {
     let pacers = host_pacers(spec, streams);
-    if pacers.is_empty() && spec.host_loss <= 0.0 && !observed {
+    if pacers.is_empty() && spec.host_loss <= 0.0 && !observed && !spec.has_telemetry() {
         return Vec::new();
     }
     let mut pacers = pacers.into_iter();
@@ -58,7 +59,7 @@ impl HostGate {
         match &mut self.pacer {
             Some(pacer) => pacer.on_packet(now, packet, nic, links),
             None => {
-                let slot = links.lanes.hold(packet);
+                let slot = links.hold(packet);
                 nic.on_arrival(PortId(packet.src.0), now, slot, links);
                 None
             }

@@ -28,6 +28,7 @@ pub mod net;
 mod nights;
 pub mod observed;
 mod spec;
+mod telemetry;
 mod unbuildable;
 
 pub use boundary::{Crossing, Outbox};

@@ -12,15 +12,17 @@
 
 use plimsoll_mechanisms::pfc::Signal;
 use plimsoll_mechanisms::shared_buffer::SharedBuffer;
+use plimsoll_mechanisms::telemetry::{IntParams, Stamp};
 use plimsoll_units::Time;
 
-use crate::boundary::Boundary;
+use crate::boundary::{Boundary, Crossing};
 use crate::engine::{EventQueue, Lanes, Owner, OwnerKind};
 use crate::faults::Faults;
 use crate::flow_control::FlowControl;
 use crate::net::{HostId, Notes, Packet, PortId, Sink, Slot};
 use crate::nights::NightClock;
-use crate::observed::{Counters, LinkMeter};
+use crate::observed::{Counters, LinkMeter, PriorityCounters, PriorityPorts};
+use crate::telemetry::Telemetry;
 
 /// The calls in which one world differs from another when something happens to a packet. A fabric is monomorphised over
 /// its hooks, so that a hook that does nothing costs nothing.
@@ -69,6 +71,8 @@ pub(crate) struct Links<H> {
     /// The packets in the network.
     pub(crate) lanes: Lanes,
     pub(crate) counters: Counters,
+    /// The ports that count by priority as well.
+    pub(crate) priority_ports: PriorityPorts,
     pub(crate) hooks: H,
     /// The buffers that ports of a switch share.
     pub(crate) shared_buffers: Vec<SharedBuffer>,
@@ -80,6 +84,8 @@ pub(crate) struct Links<H> {
     pub(crate) nights: Option<Box<NightClock>>,
     /// Present where links are counted.
     pub(crate) meter: Option<Box<LinkMeter>>,
+    /// Present where ports stamp packets.
+    pub(crate) telemetry: Option<Box<Telemetry>>,
     /// Trimmed packets that a port sends back to their senders, each with the port; empty between events.
     pub(crate) bounced: Vec<(PortId, Slot)>,
     /// Present in a logical process of a parallel run.
@@ -145,10 +151,20 @@ impl<H: Hooks> Links<H> {
         }
     }
 
+    /// Returns the counters by priority for the packet in `slot`, where `port` has some.
+    #[inline]
+    fn of_priority(&mut self, port: PortId, slot: Slot) -> Option<&mut PriorityCounters> {
+        let Links { priority_ports, lanes, counters, .. } = self;
+        priority_ports.counters(port, lanes.packet(slot), &mut counters.by_priority)
+    }
+
     /// Reports a lost packet to the world, and frees its slot.
     fn lost(&mut self, now: Time, at: LostAt, slot: Slot) {
         let mut packet = Packet::default();
         self.lanes.release(slot, &mut packet);
+        if let Some(telemetry) = &mut self.telemetry {
+            telemetry.take(slot);
+        }
         self.hooks.on_lost(now, at, &packet);
     }
 
@@ -173,8 +189,9 @@ impl<H: Hooks> Links<H> {
     fn cross(&mut self, port: PortId, arrives: Time, slot: Slot) {
         let mut packet = Packet::default();
         self.lanes.release(slot, &mut packet);
+        let stamps = self.telemetry.as_mut().and_then(|telemetry| telemetry.take(slot)).map(Box::new);
         if let Some(boundary) = &mut self.boundary {
-            boundary.transmit(port, arrives, packet);
+            boundary.transmit(Crossing { port, arrives, packet, stamps });
         }
     }
 }
@@ -182,7 +199,11 @@ impl<H: Hooks> Links<H> {
 impl<H: Hooks> Sink for Links<H> {
     #[inline]
     fn hold(&mut self, packet: Packet) -> Slot {
-        self.lanes.hold(packet)
+        let slot = self.lanes.hold(packet);
+        if let Some(telemetry) = &mut self.telemetry {
+            telemetry.on_sent(slot, self.lanes.packet_mut(slot));
+        }
+        slot
     }
 
     #[inline]
@@ -224,24 +245,50 @@ impl<H: Hooks> Sink for Links<H> {
     }
 
     #[inline]
-    fn marked(&mut self, _: PortId, _: Slot) {
+    fn marked(&mut self, port: PortId, slot: Slot) {
         self.counters.marks += 1;
+        if let Some(counters) = self.of_priority(port, slot) {
+            counters.marked += 1;
+        }
+    }
+
+    fn stamp(&mut self, slot: Slot, stamp: Stamp, params: &IntParams) {
+        if let Some(telemetry) = &mut self.telemetry {
+            telemetry.stamp(slot, self.lanes.packet_mut(slot), stamp, params);
+        }
     }
 
     #[cold]
-    fn trimmed(&mut self, _: PortId, _: Slot) {
+    fn trims(&mut self, port: PortId, slot: Slot) {
         self.counters.trimmed += 1;
+        let payload = u64::from(self.lanes.packet(slot).len);
+        if let Some(counters) = self.of_priority(port, slot) {
+            counters.trimmed += 1;
+            counters.trimmed_bytes += payload;
+        }
+        // The stamps were behind the header that is left.
+        if let Some(telemetry) = &mut self.telemetry {
+            telemetry.take(slot);
+        }
     }
 
     #[cold]
     fn bounced(&mut self, port: PortId, slot: Slot) {
         self.counters.bounced += 1;
+        if let Some(counters) = self.of_priority(port, slot) {
+            counters.bounced += 1;
+        }
         self.bounced.push((port, slot));
     }
 
     #[cold]
     fn dropped(&mut self, now: Time, port: PortId, slot: Slot) {
         self.count_drop(now, port);
+        let size = u64::from(self.lanes.packet(slot).size);
+        if let Some(counters) = self.of_priority(port, slot) {
+            counters.dropped += 1;
+            counters.dropped_bytes += size;
+        }
         self.lost(now, LostAt::Port(port), slot);
     }
 

@@ -1,11 +1,17 @@
 //! Observations of a fabric: the counters of the run, the watched queues, and the totals of each link.
 
+mod by_priority;
+
 use std::ops::AddAssign;
 
 use plimsoll_units::{Rate, Span, Time};
+use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::net::{Network, Node, Packet, PortId};
+
+pub(crate) use by_priority::PriorityPorts;
+pub use by_priority::{PriorityCounters, PriorityTotals};
 
 /// The part of a run that is measured: from the warm-up to the end of the sending. The time in which the network drains
 /// is excluded, as it would only dilute the result.
@@ -196,6 +202,8 @@ macro_rules! counters {
         #[serde(default)]
         pub struct Counters {
             $($(#[doc = $about])+ pub $name: u64,)+
+            /// What happened at ports with classes or trimming, by priority. Digests do not cover it.
+            pub by_priority: PriorityTotals,
         }
 
         impl Counters {
@@ -212,6 +220,7 @@ macro_rules! counters {
         impl AddAssign for Counters {
             fn add_assign(&mut self, other: Counters) {
                 $(self.$name += other.$name;)+
+                self.by_priority += other.by_priority;
             }
         }
     };
@@ -242,6 +251,16 @@ counters! {
     trimmed: PLAIN { digest: When::IfAny, csv: When::IfAny, heading: Some("trimmed") },
     /// Trimmed packets that found no room and were sent back to their senders.
     bounced: PLAIN { digest: When::IfAny, csv: When::IfAny, heading: Some("bounced") },
+    /// Acknowledgements that returned stamps of ports (`port.*.int`) to their senders.
+    echoes: PLAIN { digest: When::IfAny, csv: When::IfAny, heading: Some("echoes") },
+    /// Stamps that acknowledgements returned.
+    echoed_stamps: PLAIN { digest: When::IfAny, csv: When::IfAny },
+    /// Bytes of queue in the stamps that acknowledgements returned: by `echoed_stamps`, the mean queue that senders
+    /// see.
+    echoed_queue_bytes: PLAIN { digest: When::IfAny, csv: When::IfAny },
+    /// Nanoseconds in queues in the stamps that acknowledgements returned: by `echoes`, the mean queueing delay that
+    /// senders see.
+    echoed_delay_ns: PLAIN { digest: When::IfAny, csv: When::IfAny },
     /// Packets that completed a link.
     packet_hops: PLAIN {},
     /// Events that the engine has handled, departures excepted: whether one is an event depends on the port engine.
@@ -275,7 +294,14 @@ impl Serialize for Counters {
             .iter()
             .map(|counter| (counter, (counter.get)(self)))
             .filter(|(counter, value)| counter.digest != When::IfAny || *value > 0);
-        serializer.collect_map(written.map(|(counter, value)| (counter.name, value)))
+        let mut map = serializer.serialize_map(None)?;
+        for (counter, value) in written {
+            map.serialize_entry(counter.name, &value)?;
+        }
+        if !self.by_priority.is_empty() {
+            map.serialize_entry("by_priority", &self.by_priority)?;
+        }
+        map.end()
     }
 }
 

@@ -161,6 +161,11 @@ impl FabricSpec {
         self.tiers.iter().any(|tier| tier.pfc().is_some() || tier.lossless().is_some())
     }
 
+    /// Some port stamps packets with its state.
+    pub fn has_telemetry(&self) -> bool {
+        self.tiers.iter().chain([&self.nic]).any(|port| port.mechanisms.int.is_some())
+    }
+
     /// Whether a mechanism excludes the express engine at the ports that `port` describes.
     pub(crate) fn needs_general_engine(&self, port: &PortSpec, at_switch: bool) -> bool {
         let general = |active: Active, has_it| active.engine.is_general(at_switch, has_it);

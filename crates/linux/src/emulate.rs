@@ -115,6 +115,9 @@ pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
     {
         return Err(Unbuildable { key: "program.level".to_owned(), problem }.into());
     }
+    if model.has_telemetry() {
+        return refuse("port.*.int", "telemetry, which the kernel's transports neither read nor return,");
+    }
     if !host.priority_by_size.is_empty() {
         return refuse("host.priority_by_size", "a priority by the size of a message");
     }

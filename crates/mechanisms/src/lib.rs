@@ -28,6 +28,7 @@ pub mod red;
 pub mod reorder_buffer;
 pub mod shared_buffer;
 pub mod tdma;
+pub mod telemetry;
 pub mod transmit_queues;
 pub mod transports;
 pub mod trim;
@@ -51,6 +52,8 @@ mechanism::registry! { $
         classes: classes::ClassesParams,
         /// Trimming: a data packet that finds no room loses its payload, and its header goes on.
         trim: trim::TrimParams,
+        /// Telemetry in the packet (INT): the port writes its state into each data packet that it starts to send.
+        int: telemetry::IntParams,
         /// Mark ECN at a threshold on the instantaneous queue.
         ecn: ecn::EcnParams,
         /// Random early detection.

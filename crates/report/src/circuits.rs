@@ -15,7 +15,8 @@ use crate::chart::{
 };
 use crate::figures::{self, SIZES, Unit};
 use crate::plots;
-use crate::table::blocks::{PERCENT, cell_label};
+use crate::plots::cell_label;
+use crate::table::blocks::PERCENT;
 use crate::table::numbers::{NumberColumn, assemble};
 use crate::table::{Grid, Row};
 

@@ -28,12 +28,12 @@ use crate::chart::{Body, Chart, Format};
 use crate::circuits;
 use crate::escape::escape;
 use crate::plots::{self, Panel, Point};
-use crate::processors;
 use crate::queues::{self, QueueName};
 use crate::svg::{self, Key, Size};
 use crate::table::blocks::PickEstimate;
 use crate::table::{self, Grid, blocks};
 use crate::verdict;
+use crate::{priorities, processors};
 
 /// The width of a table on the page, in characters.
 const TABLE_WIDTH: usize = 128;
@@ -349,7 +349,12 @@ fn numbers(summary: &Summary, swept: bool) -> String {
             inside.push_str(&table);
         }
     }
-    for grid in [circuits::summary_grid(summary), processors::summary_grid(summary)].into_iter().flatten() {
+    let others = [
+        circuits::summary_grid(summary),
+        processors::summary_grid(summary),
+        priorities::summary_grid(summary),
+    ];
+    for grid in others.into_iter().flatten() {
         inside.push_str(&page::table(&grid, true));
     }
     for line in table::mechanisms(summary) {

@@ -15,6 +15,7 @@ mod findings;
 pub mod html;
 pub mod models;
 pub mod plots;
+mod priorities;
 mod processors;
 pub mod queues;
 pub mod schedules;

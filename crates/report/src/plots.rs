@@ -6,7 +6,9 @@ use plimsoll_results::over_time::LatencySlot;
 use plimsoll_results::point::sweep_label;
 use plimsoll_results::stats::paired::{Change, ChangeDirection};
 use plimsoll_results::stats::{Estimate, samples_needed};
-use plimsoll_results::summary::{Distribution, QueueSummary, Summary, WAITING_FOR_CIRCUIT};
+use plimsoll_results::summary::{
+    Cell as PointCell, Distribution, QueueSummary, Summary, WAITING_FOR_CIRCUIT,
+};
 
 use crate::chart::{
     Around, Axis, Body, Chart, ChartLine, Color, DotRow, Dots, Format, Lines, Part, Read, Schemes, Shape,
@@ -429,6 +431,11 @@ fn whisker(estimate: &Estimate) -> Whisker {
         low: estimate.interval.map(|interval| interval.low),
         high: estimate.interval.map(|interval| interval.high),
     }
+}
+
+/// Names a cell and its colour: `HULL`, or `load = 0.4, HULL` in a sweep.
+pub(crate) fn cell_label(summary: &Summary, cell: &PointCell) -> (String, Option<Color>) {
+    (with_point(&cell.variant, &cell.sweep), schemes(summary).find(&cell.variant))
 }
 
 #[cfg(test)]

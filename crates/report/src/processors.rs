@@ -4,8 +4,9 @@ use plimsoll_results::Summary;
 use plimsoll_results::stats::Estimate;
 use plimsoll_results::summary::ProcessorSummary;
 
+use crate::plots::cell_label;
 use crate::table::Grid;
-use crate::table::blocks::{PERCENT, cell_label};
+use crate::table::blocks::PERCENT;
 use crate::table::numbers::{NumberColumn, assemble};
 
 /// Makes the table of the processors of every variant and sweep point; `None` where hosts have none.

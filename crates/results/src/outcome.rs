@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::capture::Capture;
 
-pub use plimsoll_fabric::observed::{Counter, Counters, QueueObservation, When};
+pub use plimsoll_fabric::observed::{Counter, Counters, PriorityCounters, QueueObservation, When};
 pub use plimsoll_fabric::{CircuitUse, CircuitWeek, ScheduleTimes};
 
 /// Observations of one run, simulated or emulated: records, queues, counters and series.

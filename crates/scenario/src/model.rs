@@ -10,6 +10,7 @@ pub use plimsoll_circuits::{AckPath, ControlParams};
 pub use plimsoll_fabric::net::topology::file::{Graph, GraphLink};
 pub use plimsoll_fabric::net::topology::{NicChoice, Topology};
 use plimsoll_mechanisms::tcp::{Connections, TransportParams};
+use plimsoll_mechanisms::telemetry::IntParams;
 use plimsoll_mechanisms::transports::{Family, Feature};
 use plimsoll_mechanisms::{HostMechanisms, PathMechanisms, PortMechanisms};
 pub use plimsoll_traffic::Workload;
@@ -118,7 +119,27 @@ impl Model {
     /// Returns the size of the largest packet, header included.
     pub fn packet_bytes(&self) -> u64 {
         let packets = self.carriers().map(|of| of.segment.get().saturating_add(of.header.get()));
-        packets.max().unwrap_or_default()
+        packets.max().unwrap_or_default() + self.telemetry_bytes()
+    }
+
+    /// Returns whether some port writes telemetry into packets.
+    pub fn has_telemetry(&self) -> bool {
+        self.telemetry().next().is_some()
+    }
+
+    fn telemetry(&self) -> impl Iterator<Item = &IntParams> {
+        let ports = self.topology.tiers().iter().map(|tier| self.port.of_tier(tier));
+        ports.chain([&self.port.host]).filter_map(Port::int)
+    }
+
+    /// Returns the most bytes that ports' telemetry adds to a packet.
+    fn telemetry_bytes(&self) -> u64 {
+        let most = self.telemetry().copied().reduce(|one, other| IntParams {
+            header: one.header.max(other.header),
+            hop: one.hop.max(other.hop),
+            ..one
+        });
+        most.map_or(0, |int| int.bytes_max())
     }
 
     /// Returns the number of senders that QJump limits on each host: its guests, or 1.

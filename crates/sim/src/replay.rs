@@ -49,6 +49,9 @@ pub enum RecordError {
         /// The time at which the run ends.
         end: Time,
     },
+    /// Packets grow with telemetry on their way, so that a recording cannot follow them.
+    #[error("a replay does not follow packets that grow on their way: turn `int` off in `port`")]
+    Stamps,
     /// Packets change on their way, so that a recording cannot follow them.
     #[error("a replay does not follow packets that switches trim: turn `trim` off in `port`")]
     Trims,
@@ -70,6 +73,9 @@ pub fn record(
 ) -> Result<(Recording, Option<Outcome>), RecordError> {
     if model.topology.tiers().iter().any(|tier| model.port.of_tier(tier).trim().is_some()) {
         return Err(RecordError::Trims);
+    }
+    if model.has_telemetry() {
+        return Err(RecordError::Stamps);
     }
     let mut build = build_recording(model, window)?;
     let end = match extent {

@@ -11,7 +11,7 @@ use plimsoll_units::{Span, Streams};
 use super::shared_buffers::SharedBuffers;
 use crate::circuits::HybridRates;
 use crate::faults::Schedule;
-use crate::net::port::{ClassQueues, Discipline, HeadPacer, Marker, PortConfig, PortRules, Trimmer};
+use crate::net::port::{ClassQueues, Discipline, HeadPacer, Marker, PortConfig, PortRules, Stamper, Trimmer};
 use crate::net::topology::Link;
 use crate::net::{Node, Port, PortId, QueueMeter};
 use crate::observed::QueueObservation;
@@ -95,6 +95,7 @@ impl<'a> PortBuilder<'a> {
         Port::new(PortConfig {
             rules: self.shared_rules(PortRules {
                 byte_time: link.rate.byte_time(),
+                rate: link.rate,
                 propagation: link.propagation,
                 wait: spec.network.wait_of(link),
                 limit: settings.limit,
@@ -103,6 +104,7 @@ impl<'a> PortBuilder<'a> {
             marker,
             shared: self.shared.room(port),
             trimmer: settings.mechanisms.trim.as_ref().map(|params| Trimmer::new(params, || stream("trim"))),
+            stamper: settings.mechanisms.int.map(Stamper::new),
             phantom_queue,
             meter: self
                 .watched

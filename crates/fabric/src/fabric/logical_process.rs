@@ -27,10 +27,13 @@ impl<H: Hooks> Fabric<H> {
         self.links.boundary.as_mut()?.outbox(process)
     }
 
-    /// Puts a packet that has left another logical process on its link.
-    pub fn receive(&mut self, crossing: Crossing) {
-        let Crossing { port, arrives, packet } = crossing;
+    /// Puts a packet that has left another logical process on its link, with its telemetry, which `crossing` loses.
+    pub fn receive(&mut self, crossing: &mut Crossing) {
+        let Crossing { port, arrives, packet, ref mut stamps } = *crossing;
         let slot = self.links.lanes.hold(packet);
+        if let (Some(telemetry), Some(stamps)) = (&mut self.links.telemetry, stamps.take()) {
+            telemetry.put(slot, *stamps);
+        }
         self.links.lanes.append(port, arrives, slot, &mut self.links.events);
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_mechanisms::pacer::AssociationCounts;
+use plimsoll_mechanisms::telemetry::Stamps;
 use plimsoll_units::{Rate, Span, Time};
 
 use super::Fabric;
@@ -77,6 +78,13 @@ impl<H: Hooks> Fabric<H> {
     #[inline]
     pub fn counters(&self) -> &Counters {
         &self.links.counters
+    }
+
+    /// Returns the telemetry of the packet that was delivered last: the stamps of its own path if it has data; if it is
+    /// an acknowledgement, those of the data packet before it, for the transport that handles it. `None` if it carries
+    /// none.
+    pub fn delivered_stamps(&self) -> Option<&Stamps> {
+        self.links.telemetry.as_ref()?.delivered()
     }
 
     /// Returns the world's hooks.

@@ -17,6 +17,7 @@ mod rules;
 mod scheduled;
 mod sizes;
 mod slot_queue;
+mod stamper;
 mod trimming;
 mod waiting;
 
@@ -37,6 +38,7 @@ pub use marking::Marker;
 pub use rules::{BufferLimit, PortRules};
 pub use scheduled::ScheduledClasses;
 pub use slot_queue::SlotQueue;
+pub use stamper::Stamper;
 pub use trimming::{Trimmer, TrimmingQueues};
 
 use super::{Notes, Packet, PathClass, PortId, QueueMeter, Sink, Slot};
@@ -72,6 +74,8 @@ pub struct PortConfig {
     pub meter: Option<QueueMeter>,
     /// Cuts packets that find no room. Needs the general engine.
     pub trimmer: Option<Trimmer>,
+    /// Stamps packets at departure. Needs the general engine.
+    pub stamper: Option<Stamper>,
     /// The order of service; any but first come, first served needs the general engine.
     pub discipline: Discipline,
     /// The pacer between queue and link.
@@ -117,6 +121,7 @@ impl Port {
             && !config.rules.ecn.is_some_and(|ecn| ecn.marks_at_dequeue())
             && config.shared.is_none()
             && config.trimmer.is_none()
+            && config.stamper.is_none()
             && !config.marker.as_ref().is_some_and(Marker::counts_waiting)
             && !config.general;
         if express {

@@ -1,6 +1,7 @@
 //! [`Sink`]: the interface of a port to the world around it.
 
 use plimsoll_mechanisms::shared_buffer::SharedBuffer;
+use plimsoll_mechanisms::telemetry::{IntParams, Stamp};
 use plimsoll_units::Time;
 
 use super::{Notes, Packet, PortId, Slot};
@@ -42,8 +43,13 @@ pub trait Sink {
     /// The packet in `slot` was marked CE by `port`.
     fn marked(&mut self, port: PortId, slot: Slot);
 
-    /// The packet in `slot` has lost its payload at `port`.
-    fn trimmed(&mut self, _port: PortId, _slot: Slot) {}
+    /// The packet in `slot` gets a stamp of a port with telemetry, which makes it longer on the wire.
+    fn stamp(&mut self, _slot: Slot, _stamp: Stamp, _params: &IntParams) {
+        unreachable!("this world has no telemetry")
+    }
+
+    /// The packet in `slot` loses its payload at `port`; it is still as it was before.
+    fn trims(&mut self, _port: PortId, _slot: Slot) {}
 
     /// The trimmed packet in `slot` found no room at `port`, and is now addressed to its sender: the switch of `port`
     /// is to send it on.

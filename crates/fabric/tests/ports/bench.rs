@@ -107,6 +107,7 @@ impl Recorder {
 pub fn rules() -> PortRules {
     PortRules {
         byte_time: RATE.byte_time(),
+        rate: RATE,
         propagation: Span::from_us(1),
         wait: WaitPlace::Tier0,
         limit: BufferLimit::UNLIMITED,
@@ -121,6 +122,7 @@ pub fn plain() -> PortConfig {
         marker: None,
         shared: None,
         trimmer: None,
+        stamper: None,
         phantom_queue: None,
         meter: None,
         discipline: Discipline::fifo(),

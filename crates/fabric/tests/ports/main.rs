@@ -5,5 +5,6 @@ mod bench;
 mod engines;
 mod fairness;
 mod pacing;
+mod telemetry;
 mod trimming;
 mod whole;

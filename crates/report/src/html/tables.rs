@@ -8,8 +8,9 @@ use plimsoll_results::{Curves, Summary};
 use crate::chart::Color;
 use crate::figures::{self, TIMES};
 use crate::plots;
+use crate::plots::cell_label;
 use crate::queues::QueueName;
-use crate::table::blocks::{PERCENT, cell_label};
+use crate::table::blocks::PERCENT;
 use crate::table::numbers::{Footnote, NumberColumn, assemble};
 use crate::table::{Column, Grid, Row};
 

@@ -13,8 +13,8 @@ use crate::chart::Color;
 use crate::circuits;
 use crate::figures::{self, RATES, TIMES, Unit};
 use crate::plots;
-use crate::processors;
 use crate::queues::{self, QueueName};
+use crate::{priorities, processors};
 
 /// Makes the tables of a summary in the order in which they are read: all of them, or without the details.
 pub(super) fn grids(summary: &Summary, details: bool) -> Vec<Grid> {
@@ -43,6 +43,7 @@ pub(super) fn grids(summary: &Summary, details: bool) -> Vec<Grid> {
     }
     grids.extend(circuits::summary_grid(summary));
     grids.extend(processors::summary_grid(summary));
+    grids.extend(priorities::summary_grid(summary));
     grids
 }
 
@@ -88,11 +89,6 @@ fn with_replicates(title: &str, cells: &[&PointCell]) -> String {
 fn labels(summary: &Summary, cells: &[&PointCell]) -> Vec<(String, Option<Color>)> {
     let schemes = plots::schemes(summary);
     cells.iter().map(|cell| (cell.variant.clone(), schemes.find(&cell.variant))).collect()
-}
-
-/// Names a cell and its colour: `HULL`, or `load = 0.4, HULL` in a sweep.
-pub(crate) fn cell_label(summary: &Summary, cell: &PointCell) -> (String, Option<Color>) {
-    (plots::with_point(&cell.variant, &cell.sweep), plots::schemes(summary).find(&cell.variant))
 }
 
 fn workload_columns(summary: &Summary, name: &str, cells: &[&PointCell], columns: &mut Vec<NumberColumn>) {

@@ -1,5 +1,8 @@
 //! Checks the tables below `port`.
 
+use plimsoll_fabric::net::Node;
+use plimsoll_fabric::net::topology::Link;
+use plimsoll_mechanisms::classes::{ClassParams, OrderInClass};
 use plimsoll_mechanisms::pfc::PausedLink;
 use plimsoll_mechanisms::shared_buffer::SharedBufferParams;
 use plimsoll_mechanisms::trim::{HeaderService, Victim};
@@ -31,6 +34,7 @@ impl Checker<'_> {
         }
         self.order_of_service(name, port, model);
         self.trimming(name, port, model);
+        self.telemetry(name, port, model);
         self.flow_control(name, port, model);
         if name == "host" && port.shared_buffer().is_some() {
             self.error(&keys(&shared), "a NIC shares its buffer with no other port", "switch ports only");
@@ -95,14 +99,32 @@ impl Checker<'_> {
         } else if port.pfc().is_some() {
             let message = "a lossless port has nothing to trim";
             self.error(&keys(&path), message, "turn one off: `trim = \"off\"` or `pfc = \"off\"`");
-        } else if port.classes().is_some()
-            && (trim.queue.is_some()
-                || trim.service != HeaderService::Strict
-                || trim.victim != Victim::Arriving)
-        {
-            let message =
-                "with `classes` the class of `trim.priority` is the header queue, with its limit and service";
-            self.error(&keys(&path), message, "no `queue`, no `service`, and `victim = \"arriving\"`");
+        } else if let Some(classes) = port.classes() {
+            let by_flow = |class: &ClassParams| class.order == OrderInClass::FairPerFlow;
+            if trim.queue.is_some() || trim.service != HeaderService::Strict {
+                let message = "with `classes` the class of `trim.priority` is the header queue, with its limit and \
+                               service";
+                self.error(&keys(&path), message, "no `queue` and no `service`");
+            } else if trim.victim == Victim::CoinTail && classes.priority.values().any(by_flow) {
+                let message = "a class that serves flows in turn has no last packet";
+                let allowed = "`victim = \"arriving\"`, or classes with `order = \"fifo\"`";
+                self.error(&keys(&path), message, allowed);
+            }
+        }
+    }
+
+    /// The released header has codes for five rates.
+    fn telemetry(&mut self, name: &str, port: &Port, model: &Model) {
+        let (Some(int), Ok(network)) = (port.int(), model.topology.network()) else { return };
+        let of_port = |link: &&Link| match link.from {
+            Node::Host(_) => name == "host",
+            Node::Switch(_) => network.tiers().get(usize::from(link.tier)).is_some_and(|tier| *tier == name),
+        };
+        if let Some(link) = network.links().iter().filter(of_port).find(|link| !int.has_code_for(link.rate)) {
+            let path = self.path_of(name, "int");
+            let message = format!("HPCC's released header has no code for a link of {}", link.rate);
+            let allowed = "links of 25, 50, 100, 200 or 400 Gb/s, or no `nic_rate`";
+            self.error(&keys(&path), message, allowed);
         }
     }
 

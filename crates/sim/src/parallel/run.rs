@@ -98,7 +98,7 @@ impl World {
             if let Some(later) = packets.get(place + RECEIPTS_AHEAD) {
                 self.fabric.prefetch_receipt(later.port, RECEIPTS_AHEAD);
             }
-            self.fabric.receive(packets[place]);
+            self.fabric.receive(&mut packets[place]);
         }
         packets.clear();
         signals.drain(..).for_each(|sent| self.fabric.receive_signal(sent));

@@ -27,6 +27,7 @@ mod queueing;
 mod replay;
 mod standing_queue;
 mod swift;
+mod telemetry;
 mod transports;
 mod trimming;
 mod wred;

@@ -217,10 +217,18 @@ impl Discipline {
         }
     }
 
-    /// Removes the packet that would be sent last among the data, if it is longer than `header`, to be trimmed.
-    pub(super) fn take_tail(&mut self, header: u16, notes: &mut Notes) -> Option<Waiting> {
+    /// Removes the packet that would be sent last among the data, of the class of `priority` where there are classes,
+    /// to be trimmed: if `may_trim`.
+    pub(super) fn take_tail(
+        &mut self,
+        now: Time,
+        priority: u8,
+        sink: &mut impl Sink,
+        may_trim: impl Fn(&Packet) -> bool,
+    ) -> Option<Waiting> {
         match self {
-            Discipline::Trimming(queues) => queues.take_tail(header, notes),
+            Discipline::Trimming(queues) => queues.take_tail(sink, may_trim),
+            Discipline::Scheduled(queues) => queues.take_tail(now, priority, sink, may_trim),
             _ => None,
         }
     }

@@ -18,7 +18,7 @@ use super::class_queues::{ClassQueues, ClassSignal};
 use super::discipline::Discipline;
 use super::marking::{Marker, Verdict};
 use super::waiting::{Leaving, Waiting};
-use super::{ANY, HeadPacer, PLAIN, PortConfig, PortRules, SharedRoom, Trimmer};
+use super::{ANY, HeadPacer, PLAIN, PortConfig, PortRules, SharedRoom, Stamper, Trimmer};
 use crate::net::{Notes, Packet, PathClass, PortId, QueueMeter, Sink, Slot, WaitPlace};
 
 /// A port that decides at each departure. Fields read for every packet come first, in the port's cache line, and the
@@ -72,6 +72,7 @@ struct GeneralExtras {
     marker: Option<Box<Marker>>,
     shared: Option<SharedRoom>,
     trimmer: Option<Box<Trimmer>>,
+    stamper: Option<Box<Stamper>>,
     /// The bytes of the shared buffer that the packet in service still holds.
     shared_in_service: u64,
     phantom_queue: Option<PhantomQueue>,
@@ -102,6 +103,7 @@ impl General {
             && !config.changes
             && config.marker.is_none()
             && config.phantom_queue.is_none()
+            && config.stamper.is_none()
             && config.pacer.is_none()
             && config.meter.is_none();
         // Whoever else reads or stops this port, or waits for it, would see the packets that should have left.
@@ -119,6 +121,7 @@ impl General {
             marker: config.marker.map(Box::new),
             shared: config.shared,
             trimmer: config.trimmer.map(Box::new),
+            stamper: config.stamper.map(Box::new),
             shared_in_service: 0,
             phantom_queue: config.phantom_queue,
             pacer: config.pacer.map(Box::new),
@@ -328,22 +331,23 @@ impl General {
             return false;
         }
         let tail = if trimmer.draws_tail() {
-            self.rest.discipline.take_tail(trimmer.header(), sink.notes_mut())
+            let priority = sink.packet(slot).priority;
+            self.rest.discipline.take_tail(now, priority, sink, |last| trimmer.may_trim(last))
         } else {
             None
         };
         let Some(tail) = tail else {
+            sink.trims(id, slot);
             trimmer.trim(sink.packet_mut(slot));
-            sink.trimmed(id, slot);
             return self.has_room_for_header(now, slot, sink);
         };
         self.waiting -= 1;
         self.on_left::<ANY>(id, tail.slot, tail.size, tail.priority, sink);
         self.give_back_shared(u64::from(tail.size), sink);
+        sink.trims(id, tail.slot);
         if let Some(trimmer) = &self.rest.extras.trimmer {
             trimmer.trim(sink.packet_mut(tail.slot));
         }
-        sink.trimmed(id, tail.slot);
         // The arriving packet takes the place of the trimmed one.
         let joins = self.take_shared(u64::from(sink.packet(slot).size), sink);
         if self.has_room_for_header(now, tail.slot, sink) {
@@ -595,7 +599,10 @@ impl General {
         leaving: &Leaving,
         sink: &mut impl Sink,
     ) {
-        let Leaving { waiting: Waiting { slot, since, size, draws, .. }, mark } = *leaving;
+        let Leaving { waiting: Waiting { slot, since, mut size, draws, .. }, mark } = *leaving;
+        if let Some(GeneralExtras { stamper: Some(_), .. }) = self.extras::<IS_PLAIN>() {
+            size = self.stamp(now, slot, since, sink);
+        }
         let bytes = u64::from(size);
         let packet = sink.packet_mut(slot);
         let marks = mark || self.rules.on_dequeue(self.waiting as usize, self.waiting_bytes);
@@ -638,6 +645,15 @@ impl General {
         if let Some(GeneralExtras { announces_room: true, .. }) = self.extras::<IS_PLAIN>() {
             sink.room(id);
         }
+    }
+
+    /// Stamps the packet in `slot`, which waited from `since` on and is sent at `now`. Returns its size then.
+    #[cold]
+    fn stamp(&mut self, now: Time, slot: Slot, since: Time, sink: &mut impl Sink) -> u16 {
+        if let Some(stamper) = &mut self.rest.extras.stamper {
+            stamper.on_transmit(now, slot, now - since, self.waiting_bytes, self.rules.rate, sink);
+        }
+        sink.packet(slot).size
     }
 
     /// Adds a packet to the queue, which may drop others.

@@ -1,7 +1,7 @@
 //! [`PortRules`]: settings that are the same for many ports and are kept once for all of them.
 
 use plimsoll_mechanisms::ecn::Ecn;
-use plimsoll_units::{ByteTime, Span};
+use plimsoll_units::{ByteTime, Rate, Span};
 
 use crate::net::WaitPlace;
 
@@ -11,6 +11,8 @@ use crate::net::WaitPlace;
 pub struct PortRules {
     /// The time that a byte takes on the link.
     pub byte_time: ByteTime,
+    /// The rate of the link, for telemetry.
+    pub rate: Rate,
     /// The one-way propagation delay.
     pub propagation: Span,
     /// The component that waiting here counts as.

@@ -11,7 +11,7 @@ use super::marking::Verdict;
 use super::rules::BufferLimit;
 use super::slot_queue::SlotQueue;
 use super::waiting::{Leaving, Waiting};
-use crate::net::{Notes, Slot};
+use crate::net::{Notes, Packet, Sink, Slot};
 
 /// The queues of a port by class. The state machine of the schedule is [`ClassScheduler`]; here are the packets.
 #[derive(Debug)]
@@ -103,6 +103,26 @@ impl ScheduledClasses {
         let waiting = queue.pop(PauseState::default(), notes)?;
         self.scheduler.on_sent(now, class, 0, queue.packets == 0);
         Some(waiting)
+    }
+
+    /// Removes the last packet of the class of `priority`, if the class is first come, first served, and `may_trim`.
+    pub(super) fn take_tail(
+        &mut self,
+        now: Time,
+        priority: u8,
+        sink: &mut impl Sink,
+        may_trim: impl Fn(&Packet) -> bool,
+    ) -> Option<Waiting> {
+        let class = self.class_of(priority);
+        let queue = &mut self.queues[class];
+        let InClass::Fifo(packets) = &mut queue.order else { return None };
+        let last = packets.take_newest(sink, may_trim)?;
+        queue.packets -= 1;
+        queue.bytes -= u64::from(last.size);
+        if queue.packets == 0 {
+            self.scheduler.on_sent(now, class, 0, true);
+        }
+        Some(last)
     }
 
     /// Returns the first time after `now` at which the rate of a class lets it send.

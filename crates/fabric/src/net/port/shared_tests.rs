@@ -79,6 +79,7 @@ pub(super) fn config(number: u32, limit: BufferLimit, marker: Option<Marker>) ->
     PortConfig {
         rules: Arc::new(PortRules {
             byte_time: Rate::from_gbps(1).byte_time(),
+            rate: Rate::from_gbps(1),
             propagation: Span::ZERO,
             wait: WaitPlace::Tier0,
             limit,
@@ -87,6 +88,7 @@ pub(super) fn config(number: u32, limit: BufferLimit, marker: Option<Marker>) ->
         marker,
         shared: Some(SharedRoom { pool: 7, port: number as usize }),
         trimmer: None,
+        stamper: None,
         phantom_queue: None,
         meter: None,
         discipline: Discipline::fifo(),

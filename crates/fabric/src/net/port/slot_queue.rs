@@ -3,7 +3,7 @@
 use plimsoll_units::Time;
 
 use super::waiting::Waiting;
-use crate::net::{Note, Notes, Slot};
+use crate::net::{Note, Notes, Packet, Sink, Slot};
 
 /// A list of the slots of packets that wait, in eight bytes: what it needs of each packet is in the packet's note.
 #[derive(Clone, Copy, Debug)]
@@ -74,18 +74,16 @@ impl SlotQueue {
     }
 
     /// Removes the newest packet, if it `may` go. It takes a step for each packet.
-    pub(super) fn pop_newest_if(
+    pub(super) fn take_newest(
         &mut self,
-        notes: &mut Notes,
-        may: impl FnOnce(&Waiting) -> bool,
+        sink: &mut impl Sink,
+        may: impl Fn(&Packet) -> bool,
     ) -> Option<Waiting> {
-        if self.is_empty() {
+        if self.is_empty() || !may(sink.packet(Slot::new(self.last))) {
             return None;
         }
+        let notes = sink.notes_mut();
         let newest = unpacked(self.last, notes.get(self.last));
-        if !may(&newest) {
-            return None;
-        }
         if self.first == self.last {
             self.first = Note::LAST;
             return Some(newest);
@@ -123,38 +121,46 @@ fn unpacked(slot: u32, note: Note) -> Waiting {
 mod tests {
     use std::collections::VecDeque;
 
+    use super::super::shared_tests::switch;
     use super::*;
+    use crate::net::HostId;
     use proptest::prelude::*;
 
     proptest! {
         /// Beside a ring, two queues that share a table of notes.
         #[test]
         fn slots_wait_in_order(steps in prop::collection::vec((0..2usize, 0..3u8, 0..9_000u16), 0..200)) {
-            let mut notes = Notes::default();
+            let mut sink = switch(1.0, 1);
             let mut queues = [SlotQueue::default(); 2];
-            let mut rings = [VecDeque::new(), VecDeque::new()];
-            for (number, (queue, action, size)) in (0u32..).zip(steps) {
-                notes.add();
-                let plain = |waiting: Waiting| (waiting.slot, waiting.since, waiting.size, waiting.priority, waiting.draws);
+            let mut rings = [VecDeque::<Waiting>::new(), VecDeque::new()];
+            let plain = |waiting: Waiting| {
+                let Waiting { since, slot, size, priority, draws } = waiting;
+                (since, slot, size, priority, draws)
+            };
+            for (queue, action, size) in steps {
+                let mut packet = Packet::new(HostId(0), HostId(1), 0, size);
+                packet.priority = (size % 8) as u8;
+                let slot = sink.hold(packet);
                 let (slots, ring) = (&mut queues[queue], &mut rings[queue]);
                 match action {
                     0 => {
                         let since = Time::from_ps(u64::from(size) << 40);
-                        let (slot, priority) = (Slot::new(number), (size % 8) as u8);
-                        let waiting = Waiting { since, slot, size, priority, draws: size % 3 == 0 };
-                        slots.push(waiting, &mut notes);
+                        let waiting = Waiting::new(slot, &packet, since, size % 3 == 0);
+                        slots.push(waiting, sink.notes_mut());
                         ring.push_back(waiting);
                     }
                     1 => {
-                        let popped = slots.pop_if(&notes, |first| first.size > 1_000).map(plain);
+                        let popped = slots.pop_if(sink.notes(), |first| first.size > 1_000).map(plain);
                         prop_assert_eq!(popped, ring.pop_front_if(|first| first.size > 1_000).map(plain));
                     }
                     _ => {
-                        let popped = slots.pop_newest_if(&mut notes, |last| last.size > 1_000).map(plain);
-                        prop_assert_eq!(popped, ring.pop_back_if(|last| last.size > 1_000).map(plain));
+                        let taken = slots.take_newest(&mut sink, |last| last.size > 1_000).map(plain);
+                        prop_assert_eq!(taken, ring.pop_back_if(|last| last.size > 1_000).map(plain));
                     }
                 }
-                prop_assert_eq!(queues[queue].front(&notes).map(plain), rings[queue].front().copied().map(plain));
+                prop_assert_eq!(slots.front(sink.notes()).map(plain), ring.front().copied().map(plain));
+                let slots: Vec<Slot> = slots.slots(sink.notes());
+                prop_assert_eq!(slots, ring.iter().map(|waiting| waiting.slot).collect::<Vec<_>>());
             }
         }
     }

@@ -10,7 +10,7 @@ use super::marking::Verdict;
 use super::rules::BufferLimit;
 use super::slot_queue::SlotQueue;
 use super::waiting::Waiting;
-use crate::net::{Notes, Packet, Slot};
+use crate::net::{Notes, Packet, Sink, Slot};
 
 /// Decides which packets a port cuts, and which it sends back.
 #[derive(Debug)]
@@ -31,11 +31,6 @@ impl Trimmer {
             bounce: params.bounce,
             coin: (params.victim == Victim::CoinTail).then(stream),
         }
-    }
-
-    /// The bytes that a trimmed packet has on the wire.
-    pub(super) fn header(&self) -> u16 {
-        self.header
     }
 
     /// Returns whether `packet` has a payload that can be cut off.
@@ -140,9 +135,13 @@ impl TrimmingQueues {
         Some(first)
     }
 
-    /// Removes the last packet of the data, if it is longer than `header`.
-    pub(super) fn take_tail(&mut self, header: u16, notes: &mut Notes) -> Option<Waiting> {
-        let last = self.data.waiting.pop_newest_if(notes, |last| last.size > header)?;
+    /// Removes the last packet of the data, if `may_trim`.
+    pub(super) fn take_tail(
+        &mut self,
+        sink: &mut impl Sink,
+        may_trim: impl Fn(&Packet) -> bool,
+    ) -> Option<Waiting> {
+        let last = self.data.waiting.take_newest(sink, may_trim)?;
         self.data.packets -= 1;
         self.data.bytes -= u64::from(last.size);
         Some(last)

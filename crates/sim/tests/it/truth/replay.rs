@@ -22,7 +22,8 @@ fn whole(model: &Model, window: ReplayWindow) -> Option<(Recording, plimsoll_res
             RecordError::Run(_)
             | RecordError::TooMany { .. }
             | RecordError::TooLate { .. }
-            | RecordError::Trims,
+            | RecordError::Trims
+            | RecordError::Stamps,
         ) => None,
     }
 }

@@ -1,6 +1,22 @@
 //! Trimming in whole runs: to TCP a trimmed packet is a lost one, and every packet is accounted for.
 
+use plimsoll_results::outcome::{Counters, PriorityCounters};
+
 use crate::truth::lab::{Run, run};
+
+/// What ports with classes or trimming count by priority is all that switches mark, trim and drop here. The data have
+/// priority 0 until they are trimmed, and headers and acknowledgements 7.
+fn assert_sums(counters: &Counters) {
+    let by_priority: Vec<_> = counters.by_priority.iter().collect();
+    let sum = |pick: fn(&&PriorityCounters) -> u64| by_priority.iter().map(pick).sum::<u64>();
+    assert_eq!(sum(|of| of.marked), counters.marks);
+    assert_eq!(sum(|of| of.trimmed), counters.trimmed);
+    assert_eq!(sum(|of| of.bounced), counters.bounced);
+    assert_eq!(sum(|of| of.dropped), counters.switch_drops);
+    assert_eq!((by_priority[0].trimmed, by_priority[7].bounced), (counters.trimmed, counters.bounced));
+    assert!(by_priority[0].trimmed_bytes > 64 * counters.trimmed && by_priority[0].trimmed_bytes % 4 == 0);
+    assert!(by_priority[7].dropped_bytes <= 64 * by_priority[7].dropped);
+}
 
 fn incast(switch: &str) -> Run {
     run(&format!(
@@ -19,6 +35,7 @@ fn to_tcp_a_trimmed_packet_is_a_lost_one() {
         assert!(counters.trimmed > 100 && counters.bounced == 0, "{counters:?}");
         assert!(run.messages.iter().all(|message| message.completed.is_some()));
         assert_eq!(counters.packets_accounted_for(), counters.packets_sent);
+        assert_sums(&counters);
         // Only trimmed packets and dropped ones are sent again.
         assert!(counters.retransmissions > 0, "{counters:?}");
     }
@@ -30,14 +47,21 @@ fn headers_without_room_go_back_once() {
     let counters = run.counters;
     assert!(counters.bounced > 0 && counters.bounced <= counters.trimmed, "{counters:?}");
     assert_eq!(counters.packets_accounted_for(), counters.packets_sent);
+    assert_sums(&counters);
     let dropped = incast("buffer = '12KB'\ntrim = { queue = '1 packets' }").counters;
+    assert_sums(&dropped);
     assert!(dropped.switch_drops > 0 && dropped.bounced == 0, "{dropped:?}");
 }
 
 #[test]
 fn a_class_may_be_the_header_queue() {
     let classes = "classes = { priority = { '7' = {}, '0..6' = { weight = 1, buffer = '12KB' } } }";
-    let with_classes = incast(&format!("{classes}\ntrim = {{}}"));
-    assert!(with_classes.counters.trimmed > 100 && with_classes.counters.switch_drops == 0);
-    assert!(with_classes.messages.iter().all(|message| message.completed.is_some()));
+    let victims = ["arriving", "coin-tail"];
+    let runs = victims.map(|victim| incast(&format!("{classes}\ntrim = {{ victim = '{victim}' }}")));
+    for run in &runs {
+        assert!(run.counters.trimmed > 100 && run.counters.switch_drops == 0);
+        assert!(run.messages.iter().all(|message| message.completed.is_some()));
+        assert_sums(&run.counters);
+    }
+    assert_ne!(runs[0].digest(), runs[1].digest(), "the coin takes other packets");
 }

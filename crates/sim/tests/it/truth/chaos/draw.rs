@@ -208,6 +208,15 @@ fn marking(dice: &mut Dice) -> &'static str {
 }
 
 fn queue(dice: &mut Dice, pauses: bool) -> String {
+    let int = if dice.once_in(5) {
+        dice.pick(&["int = {}\n", "int = { header = '42B', hop = '0B' }\n"])
+    } else {
+        ""
+    };
+    format!("{int}{}", discipline(dice, pauses))
+}
+
+fn discipline(dice: &mut Dice, pauses: bool) -> String {
     let order = dice.pick(&["fifo", "priorities"]);
     if pauses {
         let pfc = dice.pick(&[

@@ -1,0 +1,110 @@
+//! Telemetry through a whole fabric: three packets over three ports, with each value by hand.
+//!
+//! ```text
+//! h0 ── 2 Gb/s ──> switch 0 ── 1 Gb/s ──> switch 1 ── 2 Gb/s ──> h1        4 ns, 8 ns and 4 ns a byte, 1 us each
+//! ```
+
+use plimsoll_fabric::net::topology::LinkClass;
+use plimsoll_fabric::net::{HostId, Network, Packet};
+use plimsoll_fabric::{Fabric, FabricSpec, Handled};
+use plimsoll_mechanisms::telemetry::{IntParams, Stamp, Stamps};
+use plimsoll_units::{Rate, Span, Streams, Time};
+
+const EDGE: Rate = Rate::from_gbps(2);
+const MIDDLE: Rate = Rate::from_gbps(1);
+
+fn spec(int: Option<IntParams>) -> FabricSpec {
+    let link = |rate| LinkClass { rate, propagation: Span::from_us(1) };
+    let mut spec = FabricSpec::new(Network::dumbbell(1, 1, link(EDGE), link(MIDDLE)));
+    spec.nic.mechanisms.int = int;
+    spec.tiers.iter_mut().for_each(|tier| tier.mechanisms.int = int);
+    spec
+}
+
+/// A packet of 1,000 B with data, of flow 7.
+fn data(seq: u32) -> Packet {
+    let mut packet = Packet::new(HostId(0), HostId(1), 7, 1_000);
+    (packet.seq, packet.len) = (seq, 960);
+    packet
+}
+
+fn ns(ns: u64) -> Time {
+    Time::ZERO + Span::from_ns(ns)
+}
+
+/// A delivered packet: when, its size, and its stamps.
+type Delivery = (Time, u16, Option<Stamps>);
+
+/// Sends three packets at once, and an acknowledgement of 40 B when the second has arrived. Returns all deliveries.
+fn run(spec: FabricSpec) -> (Fabric<()>, Vec<Delivery>) {
+    let mut fabric = Fabric::build(spec, &Streams::new(1), ()).unwrap();
+    (0..3).for_each(|number| fabric.send(Time::ZERO, data(number * 960)));
+    let (mut arrived, mut deliveries) = (Packet::default(), Vec::new());
+    while let Some((now, owner)) = fabric.next_event(Time::MAX) {
+        if let Handled::Delivered(&packet) = fabric.on_event(now, owner, &mut arrived) {
+            deliveries.push((now, packet.size, fabric.delivered_stamps().copied()));
+            if packet.seq == 960 {
+                fabric.send(now, Packet::new(HostId(1), HostId(0), 7, 40));
+            }
+        }
+    }
+    fabric.settle(ns(100_000));
+    fabric.assert_conservation();
+    (fabric, deliveries)
+}
+
+fn stamp(queue_bytes: u64, sent_bytes: u64, at: u64, rate: Rate, waited: u64) -> Stamp {
+    Stamp { queue_bytes, sent_bytes, at: ns(at), rate, waited: Span::from_ns(waited) }
+}
+
+#[test]
+fn stamps_are_those_computed_by_hand_and_return_with_the_acknowledgement() {
+    let (fabric, deliveries) = run(spec(Some(IntParams::default())));
+    let of_second = [
+        stamp(1_000, 1_010, 4_040, EDGE, 4_040),
+        stamp(1_010, 1_018, 13_184, MIDDLE, 4_104),
+        stamp(0, 1_026, 22_328, EDGE, 0),
+    ];
+    let of_first = [stamp(0, 0, 0, EDGE, 0), stamp(0, 0, 5_040, MIDDLE, 0), stamp(0, 0, 14_184, EDGE, 0)];
+    // 2 B and three times 8 B on data, and the same on the acknowledgement from its first link on.
+    let sizes: Vec<(Time, u16)> = deliveries.iter().map(|(at, size, _)| (*at, *size)).collect();
+    assert_eq!(sizes, [(ns(19_288), 1_026), (ns(27_432), 1_026), (ns(31_488), 66), (ns(35_576), 1_026)]);
+    let hops = |delivery: usize| deliveries[delivery].2.unwrap().hops().to_vec();
+    assert_eq!(hops(0), of_first);
+    assert_eq!(hops(1), of_second);
+    assert_eq!(hops(2), of_second, "the acknowledgement returns the stamps of the packet before it");
+    assert_eq!(deliveries[2].2.unwrap().queueing_delay(), Span::from_ns(8_144));
+    let counters = fabric.counters();
+    let echoed = (counters.echoed_stamps, counters.echoed_queue_bytes, counters.echoed_delay_ns);
+    assert_eq!((counters.echoes, echoed), (1, (3, 2_010, 8_144)));
+}
+
+#[test]
+fn late_departures_write_the_stamps_of_explicit_ones() {
+    let late = spec(Some(IntParams::default()));
+    let mut explicit = late.clone();
+    explicit.nic.explicit_departures = true;
+    explicit.tiers.iter_mut().for_each(|tier| tier.explicit_departures = true);
+    assert_eq!(run(late).1, run(explicit).1);
+}
+
+#[test]
+fn a_fixed_header_is_added_once_and_fields_are_cut() {
+    let released = IntParams {
+        header: plimsoll_units::Bytes::new(42),
+        hop: plimsoll_units::Bytes::ZERO,
+        nic_rate: Some(Rate::from_gbps(25)),
+    };
+    let (_, deliveries) = run(spec(Some(released)));
+    assert!(deliveries.iter().all(|(_, size, _)| [1_042, 82].contains(size)), "{deliveries:?}");
+    // The first port of the second packet: 1,000 B of queue are 12 units of 80 B, 1,042 B sent 8 of 128 B.
+    let first = deliveries[1].2.unwrap().hops()[0];
+    assert_eq!((first.queue_bytes, first.sent_bytes, first.at), (960, 1_024, ns(4_168)));
+}
+
+#[test]
+fn without_telemetry_there_are_no_stamps() {
+    let (fabric, deliveries) = run(spec(None));
+    assert!(deliveries.iter().all(|(_, size, stamps)| stamps.is_none() && [1_000, 40].contains(size)));
+    assert_eq!(fabric.counters().echoes, 0);
+}

@@ -1,0 +1,205 @@
+//! In-band telemetry: a port writes its state into each data packet that it starts to send, and the receiver returns
+//! what the packet has gathered in its acknowledgement (HPCC, Li et al., SIGCOMM 2019; PowerTCP, Addanki et al., NSDI
+//! 2022).
+//!
+//! ```text
+//! data ──> port: Stamp ──> port: Stamp ──> receiver ── acknowledgement with all stamps ──> sender
+//! ```
+//!
+//! A stamp has the queue without the departing packet, of all queues of the port; the bytes that the port has sent
+//! before the packet; the time at which it starts to be sent; and the rate of the link. A sender computes the
+//! throughput of a link from two stamps of one port. A stamp also has the time that the packet spent in the port, whose
+//! sum over the hops is the queueing delay for senders that steer by it.
+
+use plimsoll_units::{Bytes, Rate, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::InvalidParam;
+use crate::mechanism::{EngineNeed, Mechanism, Section, Table};
+
+/// Telemetry at a port: its stamps, and the bytes that they take on the wire. These bytes are not in the ideal
+/// completion time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct IntParams {
+    /// The bytes that the first port that stamps a packet adds to it: 0 to 256 B. Default 2 B, as in HPCC's paper. Its
+    /// released code has 42 B in all, and `hop = "0B"`.
+    pub header: Bytes,
+    /// The bytes that each port adds with its stamp: 0 to 64 B. Default 8 B, as in HPCC's paper.
+    pub hop: Bytes,
+    /// The rate of the senders' NICs, a multiple of 25 Gb/s from 25 to 400 Gb/s: with it, stamps are cut to the fields
+    /// of HPCC's released header. With m = rate / 25 Gb/s these are 24 bits of nanoseconds, 20 bits of 128 m bytes sent
+    /// and 17 bits of 80 m bytes of queue, all of which wrap. Links may then have 25, 50, 100, 200 or 400 Gb/s only.
+    /// Default exact stamps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nic_rate: Option<Rate>,
+}
+
+impl Default for IntParams {
+    fn default() -> IntParams {
+        IntParams { header: Bytes::new(2), hop: Bytes::new(8), nic_rate: None }
+    }
+}
+
+impl Mechanism for IntParams {
+    const TABLE: Table =
+        Table::replaced_whole(Section::Port, "int", "packets leave the port without its state")
+            .needs(EngineNeed::GeneralHere);
+
+    fn validate(&self) -> Result<(), InvalidParam> {
+        InvalidParam::unless(self.header.get() <= 256, "header", self.header, "0B to 256B")?;
+        InvalidParam::unless(self.hop.get() <= 64, "hop", self.hop, "0B to 64B")?;
+        let Some(rate) = self.nic_rate else { return Ok(()) };
+        let is_multiple = rate.as_bps().is_multiple_of(QUANTUM.as_bps());
+        let in_range = (QUANTUM..=Rate::from_gbps(400)).contains(&rate);
+        InvalidParam::unless(is_multiple && in_range, "nic_rate", rate, "multiples of 25Gbps up to 400Gbps")
+    }
+}
+
+impl IntParams {
+    /// The most bytes that ports with these parameters add to a packet.
+    pub fn bytes_max(&self) -> u64 {
+        self.header.get() + self.hop.get() * Stamps::HOPS_MAX as u64
+    }
+
+    /// Returns whether a stamp can express the rate of a link.
+    pub fn has_code_for(&self, rate: Rate) -> bool {
+        self.nic_rate.is_none() || [25, 50, 100, 200, 400].map(Rate::from_gbps).contains(&rate)
+    }
+
+    /// Returns `stamp` as the header carries it: unchanged, or cut to the fields of HPCC's released header.
+    pub fn written(&self, stamp: Stamp) -> Stamp {
+        let Some(rate) = self.nic_rate else { return stamp };
+        let scale = rate.as_bps() / QUANTUM.as_bps();
+        let field = |value: u64, unit: u64, bits: u32| (value / unit % (1 << bits)) * unit;
+        Stamp {
+            queue_bytes: field(stamp.queue_bytes, 80 * scale, 17),
+            sent_bytes: field(stamp.sent_bytes, 128 * scale, 20),
+            at: Time::from_ps(field(stamp.at.as_ps(), PS_PER_NS, 24)),
+            ..stamp
+        }
+    }
+}
+
+/// The rate of which HPCC's units are for: the slowest NIC of its released code.
+const QUANTUM: Rate = Rate::from_gbps(25);
+const PS_PER_NS: u64 = 1_000;
+
+/// The state of a port when it starts to send a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stamp {
+    /// The bytes that wait in all queues of the port, without the departing packet.
+    pub queue_bytes: u64,
+    /// The bytes that the port has sent before the packet, since the run began.
+    pub sent_bytes: u64,
+    /// When the port starts to send the packet.
+    pub at: Time,
+    /// The rate of the port's link.
+    pub rate: Rate,
+    /// The time that the packet has spent in the port's queue.
+    pub waited: Span,
+}
+
+/// The stamps that a packet has gathered, in the order of its path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stamps {
+    hops: [Stamp; Stamps::HOPS_MAX],
+    count: u8,
+    /// The bytes that the stamps take on the wire.
+    bytes: u16,
+}
+
+impl Stamps {
+    /// The number of stamps for which a packet has room: ports behind them write none.
+    pub const HOPS_MAX: usize = 8;
+
+    /// Adds a stamp, if there is room. Returns the bytes that it adds on the wire.
+    pub fn push(&mut self, stamp: Stamp, params: &IntParams) -> u16 {
+        let Some(free) = self.hops.get_mut(usize::from(self.count)) else { return 0 };
+        *free = stamp;
+        let header = if self.count == 0 { params.header } else { Bytes::ZERO };
+        let added = (header + params.hop).get() as u16;
+        self.count += 1;
+        self.bytes += added;
+        added
+    }
+
+    /// The stamps, in the order in which ports wrote them.
+    pub fn hops(&self) -> &[Stamp] {
+        &self.hops[..usize::from(self.count)]
+    }
+
+    /// Returns whether no port has stamped the packet.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The bytes that the stamps take on the wire.
+    pub fn bytes(&self) -> u16 {
+        self.bytes
+    }
+
+    /// The queueing delay of the packet: the time that it spent in the queues of the ports that stamped it. Unlike the
+    /// waits in the packet itself it is kept beside SACK blocks as well.
+    pub fn queueing_delay(&self) -> Span {
+        self.hops().iter().fold(Span::ZERO, |sum, stamp| sum + stamp.waited)
+    }
+
+    /// The sum of the queues that the packet left behind, in bytes.
+    pub fn queue_bytes(&self) -> u64 {
+        self.hops().iter().map(|stamp| stamp.queue_bytes).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stamp() -> Stamp {
+        Stamp {
+            queue_bytes: 80 * 4 * ((1 << 17) + 3) + 319,
+            sent_bytes: 128 * 4 * ((1 << 20) + 5) + 511,
+            at: Time::from_ps(((1 << 24) + 7) * 1_000 + 999),
+            rate: Rate::from_gbps(400),
+            waited: Span::from_us(3),
+        }
+    }
+
+    #[test]
+    fn the_released_header_wraps() {
+        let exact = IntParams::default();
+        assert_eq!(exact.written(stamp()), stamp());
+        let released = IntParams { nic_rate: Some(Rate::from_gbps(100)), ..exact };
+        let written = released.written(stamp());
+        assert_eq!((written.queue_bytes, written.sent_bytes), (3 * 320, 5 * 512));
+        assert_eq!(written.at, Time::from_ps(7_000));
+        assert_eq!((written.rate, written.waited), (stamp().rate, stamp().waited));
+        assert!(released.has_code_for(Rate::from_gbps(400)) && !released.has_code_for(Rate::from_gbps(10)));
+    }
+
+    #[test]
+    fn the_bytes_are_those_of_the_paper() {
+        let (params, mut stamps) = (IntParams::default(), Stamps::default());
+        let added: Vec<u16> = (0..10).map(|_| stamps.push(stamp(), &params)).collect();
+        assert_eq!(added, [10, 8, 8, 8, 8, 8, 8, 8, 0, 0]);
+        assert_eq!(u64::from(stamps.bytes()), params.bytes_max());
+        assert_eq!(stamps.queueing_delay(), Span::from_us(24));
+        let released = IntParams { header: Bytes::new(42), hop: Bytes::ZERO, nic_rate: None };
+        let mut stamps = Stamps::default();
+        (0..5).for_each(|_| _ = stamps.push(stamp(), &released));
+        assert_eq!(stamps.bytes(), 42);
+    }
+
+    #[test]
+    fn ranges() {
+        for (text, key) in [
+            ("header = '257B'", "header"),
+            ("hop = '65B'", "hop"),
+            ("nic_rate = '10Gbps'", "nic_rate"),
+            ("nic_rate = '425Gbps'", "nic_rate"),
+        ] {
+            assert_eq!(toml::from_str::<IntParams>(text).unwrap().validate().unwrap_err().key, key);
+        }
+    }
+}
