@@ -103,7 +103,7 @@ fn two_logical_processes_deliver_what_one_fabric_does() {
     for bound in 1..=60 {
         delivered.extend(run(&mut hosts, us(bound)));
         assert!(run(&mut switch, us(bound)).is_empty());
-        let leave = |fabric: &mut Fabric<()>, to| std::mem::take(fabric.outbox(to).unwrap());
+        let leave = |fabric: &mut Fabric<()>, to| std::mem::take(&mut fabric.outbox(to).unwrap().packets);
         let (up, down) = (leave(&mut hosts, switch_process), leave(&mut switch, host_process));
         assert!(up.iter().chain(&down).all(|crossing| crossing.arrives > us(bound)));
         up.into_iter().for_each(|crossing| switch.receive(crossing));
