@@ -52,19 +52,6 @@ fn thresholds_that_fit() {
 }
 
 #[test]
-fn bytes_above_the_resume_threshold_keep_a_sender_paused() {
-    let by_priority = account("xoff = '8KB'\nxon = '3KB'\nheadroom = '6KB'");
-    assert_eq!((by_priority.keeps_paused(3_000), by_priority.keeps_paused(3_001)), (false, true));
-    assert_eq!(by_priority.members(3), Priorities::one(3));
-    assert_eq!(by_priority.members(3).with(5).iter().collect::<Vec<_>>(), [3, 5]);
-    assert_eq!(account("scope = 'link'").members(3), Priorities::ALL);
-    assert_eq!(
-        (PAUSE_3.unwrap().priorities(), RESUME_3.unwrap().priorities()),
-        (Priorities::one(3), Priorities::one(3))
-    );
-}
-
-#[test]
 fn errors_name_the_numbers() {
     let message = |text: &str, link: PausedLink| params(text).resolve(&link).unwrap_err().to_string();
     let small = message("xoff = '10KB'", link());
