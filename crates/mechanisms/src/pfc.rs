@@ -222,12 +222,6 @@ impl Priorities {
         Priorities(self.0 & !others.0)
     }
 
-    /// Returns the priorities of this set that are in `others`, too.
-    #[must_use]
-    pub const fn and(self, others: Priorities) -> Priorities {
-        Priorities(self.0 & others.0)
-    }
-
     /// Returns the priorities in the set, the lowest first.
     pub fn iter(self) -> impl Iterator<Item = u8> {
         (0..PRIORITIES as u8).filter(move |priority| self.has(*priority))

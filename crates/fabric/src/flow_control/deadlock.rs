@@ -202,3 +202,7 @@ const SEARCH_EVENTS_PER_ITEM: u64 = 8;
 
 /// The fewest events between two searches for a deadlock.
 const SEARCH_EVENTS_MIN: u64 = 1_000;
+
+#[cfg(test)]
+#[path = "deadlock_tests.rs"]
+mod tests;
