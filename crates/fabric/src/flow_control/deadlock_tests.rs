@@ -18,7 +18,7 @@ fn network() -> Network {
 /// Senders are paused from 6 kB on, and resumed at 3 kB.
 fn control(scope: PauseScope) -> Box<FlowControl> {
     let mut spec = FabricSpec::new(network());
-    spec.priorities_in_use = 8;
+    spec.priorities_in_use = Priorities::ALL;
     for tier in &mut spec.tiers {
         let (xoff, xon) = (Some(Bytes::new(6_000)), Some(Bytes::new(3_000)));
         tier.mechanisms.pfc = Some(PfcParams { scope, xoff, xon, ..PfcParams::default() });
