@@ -58,7 +58,8 @@ enum Command {
     },
     /// The cost of a packet-hop by the kind of port, beside an express port's (Markdown).
     Ports {
-        /// Timed pairs of runs of each; the table shows the medians of their ratios. With 0 only instructions are counted.
+        /// Timed pairs of runs of each; the table shows the medians of their ratios. With 0 only instructions are
+        /// counted.
         #[arg(long, default_value_t = 5)]
         rounds: u32,
         /// Measure only this variant of `scenarios/ports.toml`.

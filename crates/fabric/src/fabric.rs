@@ -233,8 +233,8 @@ impl<H: Hooks> Fabric<H> {
     }
 
     /// Has the ports that share a buffer with `port` carry out the departures that are due, if the packet in `slot`
-    /// finds no room there: before, the buffer may hold packets that have left. Departures of this very instant count if
-    /// their events would be earlier than the arrival from `from`.
+    /// finds no room there: before, the buffer may hold packets that have left. Departures of this very instant count
+    /// if their events would be earlier than the arrival from `from`.
     #[cold]
     fn settle_shared(&mut self, now: Time, from: PortId, port: PortId, slot: Slot) {
         let Some(room) = self.ports[port.0 as usize].shared_room() else { return };
@@ -305,8 +305,8 @@ impl<H: Hooks> Fabric<H> {
         }
     }
 
-    /// Adds the transit time of the link of `port` to the packet in `slot`: its path is not the one that the flow's hash
-    /// gives.
+    /// Adds the transit time of the link of `port` to the packet in `slot`: its path is not the one that the flow's
+    /// hash gives.
     #[inline]
     fn add_transit(&mut self, port: PortId, slot: Slot) {
         let packet = self.links.lanes.packet_mut(slot);

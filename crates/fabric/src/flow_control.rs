@@ -11,10 +11,10 @@
 //!
 //! A pause frame overtakes waiting packets. With `pfc` it takes no time from them; with `lossless` it takes its own.
 //!
-//! A link's account is kept by the logical process of the switch at its end, and its [`PausedSender`](sender::PausedSender) by the process of
-//! the port that sends on it. A signal from one process to another is a message, as a packet is: it takes effect a
-//! propagation and a pause frame later at the earliest. Switches that pause each other for ever are found by
-//! [`deadlock`].
+//! A link's account is kept by the logical process of the switch at its end, and its
+//! [`PausedSender`](sender::PausedSender) by the process of the port that sends on it. A signal from one process to
+//! another is a message, as a packet is: it takes effect a propagation and a pause frame later at the earliest.
+//! Switches that pause each other for ever are found by [`deadlock`].
 
 pub(crate) mod deadlock;
 mod link;

@@ -181,8 +181,8 @@ impl World {
         }
     }
 
-    /// Has workloads act on arrivals and tells them of lost packets, as the event at `now` has left them, and looks for a
-    /// deadlock if it has paused something. Returns whether all workloads have finished with it.
+    /// Has workloads act on arrivals and tells them of lost packets, as the event at `now` has left them, and looks for
+    /// a deadlock if it has paused something. Returns whether all workloads have finished with it.
     #[cold]
     fn finishes_after_event(&mut self, now: Time) -> Result<bool, RunError> {
         self.on_arrivals(now);

@@ -9,8 +9,8 @@ use crate::links::Hooks;
 use crate::net::PortId;
 
 impl<H: Hooks> Fabric<H> {
-    /// Makes this fabric process `here` of the `processes` of a parallel run: packets and pauses sent on links that leave
-    /// it go to an outbox. `ends_in` is the process at the far end of each link.
+    /// Makes this fabric process `here` of the `processes` of a parallel run: packets and pauses sent on links that
+    /// leave it go to an outbox. `ends_in` is the process at the far end of each link.
     pub fn set_boundary(&mut self, here: u8, processes: u8, ends_in: Vec<u8>) {
         if let Some(circuits) = &mut self.circuits {
             circuits.become_process(processes.into());

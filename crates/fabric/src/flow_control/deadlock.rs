@@ -8,15 +8,15 @@
 //!                             └ entered s1 by s0 -> s1, and are more than its resume threshold
 //! ```
 //!
-//! A priority of a paused port is *stuck* if the switch at the far end never resumes it: the packets from this link that
-//! wait there in stuck priorities are alone more than the resume threshold. The stuck priorities are the greatest fixed
-//! point of this: the search begins with all paused priorities and removes the ones that would be resumed if everything
-//! else left, until none is removed. What remains never moves, whatever moves beside it. Each of its priorities waits for
-//! another one, so that a walk ends in a circle.
+//! A priority of a paused port is *stuck* if the switch at the far end never resumes it: the packets from this link
+//! that wait there in stuck priorities are alone more than the resume threshold. The stuck priorities are the greatest
+//! fixed point of this: the search begins with all paused priorities and removes the ones that would be resumed if
+//! everything else left, until none is removed. What remains never moves, whatever moves beside it. Each of its
+//! priorities waits for another one, so that a walk ends in a circle.
 //!
-//! Nothing that may leave otherwise is taken for stuck: a priority with a signal under way, a link that will fail or come
-//! back, which forgets its pauses, and queues that may drop waiting packets ([`Port::lines`]). So a deadlock is there
-//! at any later time, too.
+//! Nothing that may leave otherwise is taken for stuck: a priority with a signal under way, a link that will fail or
+//! come back, which forgets its pauses, and queues that may drop waiting packets ([`Port::lines`]). So a deadlock is
+//! there at any later time, too.
 
 use std::collections::BTreeMap;
 
@@ -79,7 +79,8 @@ impl FlowControl {
             events + SEARCH_EVENTS_MIN + SEARCH_EVENTS_PER_ITEM * (ports.len() + packets) as u64;
     }
 
-    /// Returns the paused ports of switches that no change of links frees after `now`, with the packets that wait there.
+    /// Returns the paused ports of switches that no change of links frees after `now`, with the packets that wait
+    /// there.
     pub fn held_ports(
         &self,
         now: Time,

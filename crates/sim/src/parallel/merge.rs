@@ -9,8 +9,8 @@ use super::plan::LpPlan;
 use crate::build::BuiltWorld;
 use crate::world::World;
 
-/// Merges the worlds of the logical processes, and returns the outcome of the whole run; `None` if links have paused each
-/// other in a circle.
+/// Merges the worlds of the logical processes, and returns the outcome of the whole run; `None` if links have paused
+/// each other in a circle.
 pub(super) fn merge(
     mut first: BuiltWorld,
     mut others: Vec<BuiltWorld>,

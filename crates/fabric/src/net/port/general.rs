@@ -2,8 +2,10 @@
 //!
 //! A departure depends on the packets that came before it, and on nothing else at most ports. Such a port *settles*: it
 //! decides departures late, each at its own time, before the next arrival or when the last packet on its link reaches
-//! the far end, and needs no event. Where something else reads or stops the port, or waits for it (flow control, a
-//! shared buffer, a sender that waits for room, adaptive paths, another logical process), each departure is an event.
+//! the far end, and needs no event. The ports of a shared buffer settle, too: they hold too much in the meantime, and
+//! all of them carry out what is due before a packet is refused. Where something else reads or stops the port, or waits
+//! for it (flow control, a sender that waits for room, adaptive paths, another logical process), each departure is an
+//! event.
 
 use std::mem::offset_of;
 use std::sync::Arc;
@@ -106,7 +108,7 @@ impl General {
             && config.stamper.is_none()
             && config.pacer.is_none()
             && config.meter.is_none();
-        // Whoever else reads or stops this port, or waits for it, would see the packets that should have left.
+        // What else reads or stops this port, or waits for it, would see the packets that should have left.
         let settles = config.settles
             && !ends_matter
             && !config.discipline.holds_back()

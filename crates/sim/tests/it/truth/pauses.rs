@@ -20,7 +20,8 @@ const FLOWS: &str = "[workload.all]\nkind = 'all-to-all'\nsize = { kind = 'expon
                      count = 150\n[workload.burst]\nkind = 'incast'\nsize = '100KB'\nevery = '1ms'\nrounds = 3\n";
 
 /// Responses, so that all hosts are in one process.
-const ANSWERED: &str = "[workload.rpc]\nkind = 'rpc'\nrequest = '100B'\nresponse = '100KB'\nload = 0.6\npick = 'random'\n\
+const ANSWERED: &str = "[workload.rpc]\nkind = 'rpc'\nrequest = '100B'\nresponse = '100KB'\nload = 0.6\n\
+                        pick = 'random'\n\
                         [workload.burst]\nkind = 'incast'\nsize = '100KB'\nevery = '1ms'\nrounds = 3\n";
 
 fn paused(topology: &str, port: &str, rest: &str, workloads: &str) -> String {
@@ -116,11 +117,12 @@ fn deadlock(text: &str, threads: usize) -> (Time, Vec<String>) {
 
 const CIRCLE: [&str; 5] = ["s0 -> s1", "s1 -> s2", "s2 -> s3", "s3 -> s4", "s4 -> s0"];
 
-/// Traffic behind the circle is stuck as well, and traffic beside it moves until the end: between hosts of a switch, and
-/// at another priority also on the circle's links.
+/// Traffic behind the circle is stuck as well, and traffic beside it moves until the end: between hosts of a switch,
+/// and at another priority also on the circle's links.
 #[test]
 fn a_circle_of_pauses_is_found_beside_other_traffic() {
-    let steps = "[workload.beside]\nkind = 'incast'\nfrom = ['h1']\nto = 'h3'\nsize = '20KB'\nevery = '100us'\nrounds = 25\n";
+    let steps = "[workload.beside]\nkind = 'incast'\nfrom = ['h1']\nto = 'h3'\nsize = '20KB'\nevery = '100us'\n\
+                 rounds = 25\n";
     let beside = flow("behind", 10, 2) + &flow("local", 12, 13) + steps;
     let priorities = "[host]\npriority = { local = 6, beside = 5 }\n[port.host]\norder = 'priorities'\n";
     let open = outcome(&ring("pfc = {}", "", &(clockwise(4) + &beside)), 1).unwrap();
