@@ -52,7 +52,7 @@ pub struct Report {
     pub on_ns: Distribution,
     /// The gaps between bursts of one pair: its off periods.
     pub off_ns: Distribution,
-    /// Trains after Jain.
+    /// Trains of packets, as Jain defines them.
     pub trains: Trains,
     /// Acknowledgements of all pairs.
     pub acks: Acks,
@@ -113,7 +113,7 @@ impl Unresolved {
 pub struct Distribution {
     /// The number of values.
     pub count: u64,
-    /// The arithmetic mean.
+    /// The arithmetic mean of the values.
     pub mean: f64,
     /// The median, to three digits as all values below.
     pub p50: f64,

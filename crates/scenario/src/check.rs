@@ -57,6 +57,7 @@ pub(crate) fn check(
         checker.circuits(model);
         checker.faults(model);
         checker.lossless(model);
+        checker.telemetry(model);
         checker.workloads(model);
         checker.programs(model);
         checker.observe(model);

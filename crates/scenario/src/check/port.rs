@@ -34,7 +34,6 @@ impl Checker<'_> {
         }
         self.order_of_service(name, port, model);
         self.trimming(name, port, model);
-        self.telemetry(name, port, model);
         self.flow_control(name, port, model);
         if name == "host" && port.shared_buffer().is_some() {
             self.error(&keys(&shared), "a NIC shares its buffer with no other port", "switch ports only");
@@ -113,9 +112,18 @@ impl Checker<'_> {
         }
     }
 
-    /// The released header has codes for five rates.
-    fn telemetry(&mut self, name: &str, port: &Port, model: &Model) {
-        let (Some(int), Ok(network)) = (port.int(), model.topology.network()) else { return };
+    /// Checks that HPCC's released header, where ports write it, has codes for the rates of their links. The topology
+    /// is one that may be built.
+    pub(super) fn telemetry(&mut self, model: &Model) {
+        let tiers = model.topology.tiers().iter().map(|tier| (*tier, model.port.of_tier(tier)));
+        for (name, port) in tiers.chain([("host", &model.port.host)]) {
+            self.telemetry_of(name, port, model);
+        }
+    }
+
+    fn telemetry_of(&mut self, name: &str, port: &Port, model: &Model) {
+        let Some(int) = port.int() else { return };
+        let Ok(network) = model.topology.network() else { return };
         let of_port = |link: &&Link| match link.from {
             Node::Host(_) => name == "host",
             Node::Switch(_) => network.tiers().get(usize::from(link.tier)).is_some_and(|tier| *tier == name),
