@@ -101,6 +101,7 @@ impl General {
         let ends_matter = config.announces_room || !config.discipline.is_idle_when_empty();
         let is_plain = !counts_waiting
             && !ends_matter
+            && !config.discipline.holds_back()
             && !config.accounts
             && !config.changes
             && config.marker.is_none()
