@@ -22,7 +22,7 @@ pub struct Crossing {
     pub stamps: Option<Box<Stamps>>,
 }
 
-/// What has left a logical process for another one, each in the order in which it left.
+/// Packets and signals that have left a logical process for another one, in the order in which they left.
 #[derive(Debug, Default)]
 pub struct Outbox {
     /// The packets on links.
@@ -31,13 +31,13 @@ pub struct Outbox {
     pub signals: Vec<SentSignal>,
 }
 
-/// The links that leave a logical process, and what has just left by them.
+/// The links that leave a logical process, and the packets and signals that have just left by them.
 #[derive(Debug)]
 pub(crate) struct Boundary {
     here: u8,
     /// The process at the far end of each link, by link.
     ends_in: Vec<u8>,
-    /// What has left for each process, by process.
+    /// The packets and signals for each process, by process.
     outboxes: Vec<Outbox>,
 }
 
@@ -70,7 +70,7 @@ impl Boundary {
         &mut self.outboxes[usize::from(self.ends_in[port.0 as usize])]
     }
 
-    /// Returns what has left for a process; `None` if no link leads to it.
+    /// Returns the packets and signals for a process; `None` if no link leads to it.
     pub(crate) fn outbox(&mut self, process: u8) -> Option<&mut Outbox> {
         self.outboxes.get_mut(usize::from(process))
     }

@@ -286,7 +286,7 @@ impl FlowControl {
         uses
     }
 
-    /// Exchanges what has been observed of the pauses of `port` for what another logical process has observed.
+    /// Exchanges the observed pauses of `port` for the ones that another logical process has observed.
     pub fn swap_pauses(&mut self, other: &mut FlowControl, port: PortId) {
         if let (Some(own), Some(other)) = (self.link_mut(port), other.link_mut(port)) {
             std::mem::swap(&mut own.sender, &mut other.sender);

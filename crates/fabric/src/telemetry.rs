@@ -15,7 +15,7 @@ use plimsoll_mechanisms::telemetry::{IntParams, Stamp, Stamps};
 use crate::net::{Packet, Slot};
 use crate::observed::Counters;
 
-/// The stamps of all packets in a network, and those that receivers have not returned yet.
+/// The stamps of all packets in a network, and the ones that receivers have not returned yet.
 #[derive(Debug, Default)]
 pub(crate) struct Telemetry {
     /// The stamps by slot; empty ones in free slots.

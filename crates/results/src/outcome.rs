@@ -59,7 +59,7 @@ pub struct Outcome {
     pub capture: Capture,
     /// Facts that the reader must know before relying on a number.
     pub warnings: Vec<String>,
-    /// What the mechanisms of the ports did; nothing in an emulated run.
+    /// The uses of the mechanisms of the ports; nothing in an emulated run.
     pub mechanisms: Vec<MechanismUse>,
 }
 

@@ -67,7 +67,7 @@ pub struct Summary {
     pub best: Vec<Best>,
     /// Facts that the reader must know before relying on a number.
     pub warnings: Vec<Warning>,
-    /// What the mechanisms of the ports did in the runs of each variant.
+    /// The uses of the mechanisms of the ports in the runs of each variant.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mechanisms: Vec<MechanismSummary>,
 }

@@ -1,4 +1,4 @@
-//! What the mechanisms of a run's ports did: how often each acted, and how close its buffers came to acting.
+//! The uses of the mechanisms of a run's ports: how often each acted, and how close its buffers came to acting.
 
 use plimsoll_fabric::observed::Counters;
 use plimsoll_fabric::{BufferKind, BufferUse};
@@ -14,11 +14,11 @@ use plimsoll_results::outcome::MechanismUse;
 use plimsoll_scenario::model::Model;
 
 /// The mechanisms of a run whose actions are counted, each once.
-pub(crate) struct Counted(Vec<(&'static str, Action)>);
+pub(crate) struct Counted(Vec<(&'static str, CountedAction)>);
 
 /// The counter that shows the actions of a mechanism.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Action {
+enum CountedAction {
     Marks,
     /// Packets without ECN are dropped in place of marks.
     MarksOrDrops,
@@ -31,18 +31,18 @@ impl Counted {
     /// Lists the mechanisms of the ports of `model`.
     pub(crate) fn of(model: &Model) -> Counted {
         let tiers = model.topology.tiers().iter().map(|tier| model.port.of_tier(tier));
-        let mut counted: Vec<(&'static str, Action)> = Vec::new();
+        let mut counted: Vec<(&'static str, CountedAction)> = Vec::new();
         for active in tiers.chain([&model.port.host]).flat_map(|port| port.mechanisms().active()) {
             let is = |table: Table| active.table.key == table.key;
             let marks_only =
                 is(EcnParams::TABLE) || is(PhantomQueueParams::TABLE) || is(ClassesParams::TABLE);
             let action = match () {
-                () if active.marking.is_some() && marks_only => Action::Marks,
-                () if active.marking.is_some() => Action::MarksOrDrops,
-                () if is(TrimParams::TABLE) => Action::Trims,
-                () if is(SharedBufferParams::TABLE) => Action::Drops,
-                () if is(PfcParams::TABLE) => Action::Pauses(BufferKind::Link),
-                () if is(LosslessParams::TABLE) => Action::Pauses(BufferKind::Memory),
+                () if active.marking.is_some() && marks_only => CountedAction::Marks,
+                () if active.marking.is_some() => CountedAction::MarksOrDrops,
+                () if is(TrimParams::TABLE) => CountedAction::Trims,
+                () if is(SharedBufferParams::TABLE) => CountedAction::Drops,
+                () if is(PfcParams::TABLE) => CountedAction::Pauses(BufferKind::Link),
+                () if is(LosslessParams::TABLE) => CountedAction::Pauses(BufferKind::Memory),
                 () => continue,
             };
             if !counted.contains(&(active.table.key, action)) {
@@ -55,15 +55,15 @@ impl Counted {
     /// Returns the use of each, from the counters of the run and the buffers of its flow control. Marks, trimmed
     /// packets and drops count all mechanisms of their kind together.
     pub(crate) fn uses(&self, counters: &Counters, buffers: &[BufferUse]) -> Vec<MechanismUse> {
-        let used = |(key, action): &(&'static str, Action)| {
+        let used = |(key, action): &(&'static str, CountedAction)| {
             let (acted, action, buffer) = match action {
-                Action::Marks => (counters.marks, "marked a packet", None),
-                Action::MarksOrDrops => {
+                CountedAction::Marks => (counters.marks, "marked a packet", None),
+                CountedAction::MarksOrDrops => {
                     (counters.marks + counters.drops(), "marked or dropped a packet", None)
                 }
-                Action::Trims => (counters.trimmed, "trimmed a packet", None),
-                Action::Drops => (counters.switch_drops, "dropped a packet", None),
-                Action::Pauses(kind) => {
+                CountedAction::Trims => (counters.trimmed, "trimmed a packet", None),
+                CountedAction::Drops => (counters.switch_drops, "dropped a packet", None),
+                CountedAction::Pauses(kind) => {
                     let buffer = buffers.iter().find(|buffer| buffer.kind == *kind);
                     (buffer.map_or(0, |buffer| buffer.pauses), "paused a sender", buffer)
                 }

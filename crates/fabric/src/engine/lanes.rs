@@ -217,13 +217,13 @@ impl Lanes {
         }
     }
 
-    /// Returns what stands beside the slots.
+    /// Returns the notes of the slots.
     #[inline]
     pub fn notes(&self) -> &Notes {
         &self.notes
     }
 
-    /// Returns what stands beside the slots, for the queues of ports.
+    /// Returns the notes of the slots, for the queues of ports to write to.
     #[inline]
     pub fn notes_mut(&mut self) -> &mut Notes {
         &mut self.notes

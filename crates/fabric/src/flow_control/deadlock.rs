@@ -59,7 +59,7 @@ struct HeldPacket {
 }
 
 /// The paused ports, and the priorities of each that are still taken for stuck.
-struct Search<'a> {
+struct StuckSearch<'a> {
     control: &'a FlowControl,
     ports: BTreeMap<PortId, HeldPort>,
     stuck: BTreeMap<PortId, Priorities>,
@@ -117,7 +117,7 @@ impl FlowControl {
     pub fn find_deadlock(&self, network: &Network, ports: Vec<HeldPort>) -> Option<Deadlock> {
         let stuck = ports.iter().map(|held| (held.port, held.paused)).collect();
         let ports = ports.into_iter().map(|held| (held.port, held)).collect();
-        let mut search = Search { control: self, ports, stuck };
+        let mut search = StuckSearch { control: self, ports, stuck };
         while search.narrows() {}
         let circle = search.circle()?;
         let at = circle.iter().map(|port| search.ports[port].last_pause).max()?;
@@ -129,7 +129,7 @@ impl FlowControl {
     }
 }
 
-impl Search<'_> {
+impl StuckSearch<'_> {
     /// Removes the priorities that are resumed once everything has left that is not stuck. Returns whether there were
     /// any.
     fn narrows(&mut self) -> bool {

@@ -55,7 +55,7 @@ impl PausableLink {
         if let Account::Own { .. } = self.account {
             return now.max(back.busy_until()) + self.delay;
         }
-        // A frame that has not begun carries what is decided meanwhile.
+        // A frame that has not begun carries the signals that are decided meanwhile.
         if let Some((_, at)) = self.frame.filter(|(starts, _)| *starts >= now) {
             return at;
         }

@@ -1,7 +1,7 @@
-//! [`Notes`]: what stands beside each packet's slot.
+//! [`Notes`]: sixteen bytes beside each packet's slot.
 //!
-//! A packet is on a link or waits at a port. Either is a list of slots, and what a list needs of its packets stands in
-//! one table, 16 bytes for each, so that the packets' own cache lines are not touched:
+//! A packet is on a link or waits at a port. Either is a list of slots, and the fields that a list needs of its packets
+//! are in one table, so that the packets' own cache lines are not touched:
 //!
 //! ```text
 //! on a link    when the packet behind arrives, its slot, and where this one goes next
@@ -17,14 +17,14 @@ use super::Slot;
 #[derive(Debug, Default)]
 pub struct Notes(Vec<Note>);
 
-/// What a list of slots needs of one of its packets.
+/// The fields that a list of slots needs of one of its packets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Note {
     /// On a link, when the packet behind arrives; in a queue, since when this packet waits.
     pub(crate) time: Time,
     /// The number of the slot of the packet behind; [`Note::LAST`] for the last.
     pub(crate) behind: u32,
-    /// On a link, the next hop; in a queue, what the queue decides by.
+    /// On a link, the next hop; in a queue, the fields by which it decides.
     pub(crate) word: u32,
 }
 

@@ -21,10 +21,10 @@ pub trait Sink {
     /// Returns the packet in a slot, to be changed.
     fn packet_mut(&mut self, slot: Slot) -> &mut Packet;
 
-    /// Returns what stands beside the slots of packets.
+    /// Returns the notes of the slots.
     fn notes(&self) -> &Notes;
 
-    /// Returns what stands beside the slots of packets, for a queue to write to.
+    /// Returns the notes of the slots, for a queue to write to.
     fn notes_mut(&mut self) -> &mut Notes;
 
     /// The last bit of the packet in `slot` reaches the far end of `port`'s link at `arrives`. One port's packets

@@ -1,4 +1,4 @@
-//! [`MechanismSummary`]: what a mechanism did in the runs of a variant, and the sentence about one that never acted.
+//! [`MechanismSummary`]: the uses of a mechanism in the runs of a variant, and the sentence about one that never acted.
 
 use std::fmt;
 

@@ -5,7 +5,7 @@ use plimsoll_units::Time;
 use super::waiting::Waiting;
 use crate::net::{Note, Notes, Packet, Sink, Slot};
 
-/// A list of the slots of packets that wait, in eight bytes: what it needs of each packet is in the packet's note.
+/// A list of the slots of packets that wait, in eight bytes: the rest is in the notes of the packets.
 #[derive(Clone, Copy, Debug)]
 pub struct SlotQueue {
     /// The slot of the oldest packet; [`Note::LAST`] if none waits.
