@@ -63,7 +63,7 @@ impl fmt::Display for MechanismSummary {
             return f.write_str(" was used");
         }
         let (headroom_peak, headroom) = (Bytes::new(*headroom_peak), Bytes::new(*headroom));
-        write!(f, " and {headroom_peak} of {headroom} of headroom were used")?;
+        write!(f, " and {headroom_peak} of a headroom were used, of which the smallest is {headroom}")?;
         if *dropped > 0 {
             let dropped = grouped(&dropped.to_string());
             write!(
@@ -101,7 +101,7 @@ mod tests {
         let mut full = used(1_200, Some(1.04));
         (full.headroom_peak, full.headroom) = (3_100, 17_084);
         let sentence = "A: `lossless` paused a sender 1,200 times: at most 104 % of its threshold and 3.1KB of \
-                        17.084KB of headroom were used";
+                        a headroom were used, of which the smallest is 17.084KB";
         assert_eq!(said(full.clone()), sentence);
         (full.dropped, full.missing) = (12, 84);
         let lost = "; 12 lossless packets were dropped, for up to 84B too little";
