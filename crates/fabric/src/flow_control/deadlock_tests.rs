@@ -9,6 +9,9 @@ use crate::spec::FabricSpec;
 /// The packets of a line: for each the switch that it came from, or none for a host, its priority, and its bytes.
 type Line = &'static [(Option<u32>, u8, u64)];
 
+/// The scope of pauses, the lines of the first port, and the links that are found.
+type Case<'a> = (PauseScope, &'a [Line], &'a Option<Vec<String>>);
+
 /// Two leaves with a host each, and a spine.
 fn network() -> Network {
     let link = LinkClass { rate: Rate::from_gbps(10), propagation: Span::from_us(1) };
@@ -68,7 +71,7 @@ fn links_found(scope: PauseScope, ports: Vec<HeldPort>) -> Option<Vec<String>> {
 fn a_circle_is_stuck_by_more_than_the_resume_threshold() {
     let all = Some(["s0 -> s2", "s2 -> s1", "s1 -> s2", "s2 -> s0"].map(str::to_owned).to_vec());
     let (priority, link) = (PauseScope::Priority, PauseScope::Link);
-    let cases: [(PauseScope, &[Line], &Option<Vec<String>>); 7] = [
+    let cases: [Case<'_>; 7] = [
         (priority, &[&[(Some(2), 0, 1_501), (Some(2), 0, 1_500)]], &all),
         (priority, &[&[(Some(2), 0, 1_500), (Some(2), 0, 1_500)]], &None),
         // What the host has sent holds nobody up.
