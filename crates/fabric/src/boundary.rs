@@ -25,7 +25,7 @@ pub struct Crossing {
 /// Packets and signals that have left a logical process for another one, in the order in which they left.
 #[derive(Debug, Default)]
 pub struct Outbox {
-    /// The packets on links.
+    /// The packets whose service on a link has begun.
     pub packets: Vec<Crossing>,
     /// The signals of flow control.
     pub signals: Vec<SentSignal>,

@@ -55,7 +55,8 @@ mod tests {
 
     #[test]
     fn a_division_is_described_once() {
-        let text = "version = 1\ntitle = 't'\nrun.duration = '1ms'\n[topology]\nkind = 'leaf-spine'\nleaves = 2\nspines = 2\n\
+        let text = "version = 1\ntitle = 't'\nrun.duration = '1ms'\n\
+                    [topology]\nkind = 'leaf-spine'\nleaves = 2\nspines = 2\n\
                     hosts_per_leaf = 4\nrate = '10Gbps'\nfabric_rate = '40Gbps'\ndelay = '1us'\n\
                     [port.switch.lossless]\nmemory = '1MB'\nreserve = '2KB'\n\
                     [workload.w]\nkind = 'transfer'\nsize = '10KB'\nload = 0.1\n";

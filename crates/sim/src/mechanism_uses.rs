@@ -65,7 +65,10 @@ impl Counted {
                 CountedAction::Drops => (counters.switch_drops, "dropped a packet", None),
                 CountedAction::Pauses(kind) => {
                     let buffer = buffers.iter().find(|buffer| buffer.kind == *kind);
-                    (buffer.map_or(0, |buffer| buffer.pauses), "paused a sender", buffer)
+                    match buffer.map_or((0, 0), |buffer| (buffer.pauses, buffer.refused.lossy)) {
+                        (0, lossy @ 1..) => (lossy, "dropped a lossy packet", buffer),
+                        (pauses, _) => (pauses, "paused a sender", buffer),
+                    }
                 }
             };
             let buffer = buffer.copied();

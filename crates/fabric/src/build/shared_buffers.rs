@@ -11,7 +11,7 @@ use crate::spec::FabricSpec;
 pub(crate) struct SharedBuffers {
     /// The buffers by number, as [`SharedRoom::pool`] gives it.
     pub(crate) buffers: Vec<SharedBuffer>,
-    /// The ports of each buffer.
+    /// By number of the buffer: the ports that share it.
     pub(crate) members: Vec<Vec<PortId>>,
     /// The place of each port.
     rooms: Vec<Option<SharedRoom>>,

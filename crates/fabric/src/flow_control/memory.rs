@@ -1,10 +1,13 @@
 //! [`SwitchMemory`]: the memory of a switch with lossless priorities, and its links.
 
+use std::collections::{HashMap, VecDeque};
+
 use plimsoll_mechanisms::lossless::{BufferPeaks, IngressBuffers, LosslessParams, Refusal};
 use plimsoll_mechanisms::pfc::PausedLink;
 use plimsoll_units::Bytes;
 
 use crate::faults::Schedule;
+use crate::net::topology::Link;
 use crate::net::{Node, Packet, PortId};
 use crate::observed::port_name;
 use crate::spec::FabricSpec;
@@ -13,13 +16,13 @@ use crate::unbuildable::Unbuildable;
 /// The memory of a switch with lossless priorities.
 #[derive(Debug)]
 pub struct SwitchMemory {
-    /// The number of the switch.
+    /// The switch, by its number in the network.
     pub switch: u32,
-    /// The number of its tier.
+    /// The tier of the switch: 0 is next to the hosts.
     pub tier: u8,
     /// The links into the switch, in the order in which the memory numbers them.
     pub links: Vec<PortId>,
-    /// The memory at work.
+    /// The bytes that each link and priority holds.
     pub buffers: IngressBuffers,
     /// A headroom is smaller than its link needs: the link and the missing bytes.
     pub too_small: Option<String>,
@@ -158,11 +161,10 @@ pub fn lossless_memories(spec: &FabricSpec) -> Result<Vec<SwitchMemory>, Unbuild
 /// first belongs to the first.
 pub(super) fn opposites(spec: &FabricSpec) -> Vec<Option<PortId>> {
     let network = &spec.network;
-    let mut between: std::collections::HashMap<(Node, Node), std::collections::VecDeque<PortId>> =
-        Default::default();
+    let mut between: HashMap<(Node, Node), VecDeque<PortId>> = HashMap::new();
     for (port, link) in (0..).map(PortId).zip(network.links()) {
         between.entry((link.from, link.to)).or_default().push_back(port);
     }
-    let back = |link: &crate::net::topology::Link| between.get_mut(&(link.to, link.from))?.pop_front();
+    let back = |link: &Link| between.get_mut(&(link.to, link.from))?.pop_front();
     network.links().iter().map(back).collect()
 }

@@ -1,10 +1,11 @@
 //! Checks the tables below `port`.
 
-use plimsoll_fabric::net::Node;
 use plimsoll_fabric::net::topology::Link;
+use plimsoll_fabric::net::{Network, Node};
 use plimsoll_mechanisms::classes::{ClassParams, OrderInClass};
 use plimsoll_mechanisms::pfc::PausedLink;
 use plimsoll_mechanisms::shared_buffer::SharedBufferParams;
+use plimsoll_mechanisms::telemetry::IntParams;
 use plimsoll_mechanisms::trim::{HeaderService, Victim};
 use plimsoll_mechanisms::{Active, Depth, Marking};
 use plimsoll_units::Bytes;
@@ -115,15 +116,19 @@ impl Checker<'_> {
     /// Checks that HPCC's released header, where ports write it, has codes for the rates of their links. The topology
     /// is one that may be built.
     pub(super) fn telemetry(&mut self, model: &Model) {
+        if !model.has_telemetry() {
+            return;
+        }
+        let Ok(network) = model.topology.network() else { return };
         let tiers = model.topology.tiers().iter().map(|tier| (*tier, model.port.of_tier(tier)));
         for (name, port) in tiers.chain([("host", &model.port.host)]) {
-            self.telemetry_of(name, port, model);
+            if let Some(int) = port.int() {
+                self.rates_with_codes(name, int, &network);
+            }
         }
     }
 
-    fn telemetry_of(&mut self, name: &str, port: &Port, model: &Model) {
-        let Some(int) = port.int() else { return };
-        let Ok(network) = model.topology.network() else { return };
+    fn rates_with_codes(&mut self, name: &str, int: &IntParams, network: &Network) {
         let of_port = |link: &&Link| match link.from {
             Node::Host(_) => name == "host",
             Node::Switch(_) => network.tiers().get(usize::from(link.tier)).is_some_and(|tier| *tier == name),

@@ -106,7 +106,7 @@ pub struct Queued {
     draws: bool,
 }
 
-/// A queue for each priority.
+/// A queue for each 802.1p priority, of which the highest that is not empty and not paused is served.
 #[derive(Clone, Debug, Default)]
 pub struct PriorityQueues {
     /// The priorities of which packets wait.
@@ -236,29 +236,27 @@ impl Discipline {
     /// Adds the packet that `waiting` describes; `dropped` receives the packets that are dropped for it.
     #[inline]
     pub(super) fn push(&mut self, waiting: Waiting, sink: &mut impl Sink, mut dropped: impl FnMut(Slot)) {
-        let packet = match self {
-            Discipline::Fifo(queue) => return queue.push(waiting, sink.notes_mut()),
-            Discipline::Priorities(queues) => return queues.push(waiting, sink.notes_mut()),
-            _ => sink.packet_mut(waiting.slot),
-        };
+        let slot = waiting.slot;
         match self {
-            Discipline::Fifo(_) | Discipline::Priorities(_) => {}
-            Discipline::FairPerFlow(queues) => queues.push(waiting, directed_flow(packet)),
-            Discipline::Classes(queues) => queues.push(waiting, packet),
+            Discipline::Fifo(queue) => queue.push(waiting, sink.notes_mut()),
+            Discipline::Priorities(queues) => queues.push(waiting, sink.notes_mut()),
+            Discipline::FairPerFlow(queues) => queues.push(waiting, directed_flow(sink.packet(slot))),
+            Discipline::Classes(queues) => queues.push(waiting, sink.packet_mut(slot)),
             Discipline::Scheduled(queues) => {
-                let flow = directed_flow(packet);
+                let flow = directed_flow(sink.packet(slot));
                 queues.push(waiting, flow, sink.notes_mut());
             }
             Discipline::Trimming(queues) => {
-                let is_header = packet.is_header();
+                let is_header = sink.packet(slot).is_header();
                 queues.push(waiting, is_header, sink.notes_mut());
             }
             Discipline::Pfabric(queue) => {
+                let packet = sink.packet(slot);
                 let (rank, flow, size) = (packet.rank, directed_flow(packet), packet.size);
                 queue.push(u64::from(rank), flow, u64::from(size), waiting, |victim| dropped(victim.slot));
             }
             Discipline::Custom(queue) => {
-                queue.push(waiting.queued(packet), &mut |victim| dropped(victim.slot));
+                queue.push(waiting.queued(sink.packet(slot)), &mut |victim| dropped(victim.slot));
             }
         }
     }
