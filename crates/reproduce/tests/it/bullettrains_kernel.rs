@@ -44,7 +44,8 @@ fn tcp_hands_over_segments_as_large_as_the_device_allows() {
     for (series, packets) in [("tso-gro", 44.0), ("gro", 1.0), ("none", 1.0), ("one-by-one", 1.0)] {
         assert_eq!(most(series), Some(packets), "{series}");
     }
-    // Without GRO a receiver acknowledges every second packet, and a busy machine hands over after each acknowledgement.
+    // Without GRO a receiver acknowledges every second packet, and a busy machine hands over after each
+    // acknowledgement.
     assert!(most("tso").is_some_and(|packets| packets > 1.0 && packets <= 44.0), "{:?}", most("tso"));
 }
 
