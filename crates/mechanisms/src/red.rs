@@ -69,6 +69,11 @@ pub struct RedParams {
     pub ecn: bool,
     /// Whether the probability rises gently above `max`. Default false.
     pub gentle: bool,
+    /// How marks follow each other: `spread` evenly over arrivals, by `bytes` and `wait` (ns-2), or `independent`: each
+    /// by the base probability alone, where packets that cannot carry a mark pass unharmed, as the switches of DCQCN
+    /// mark (SIGCOMM 2015, section 3.1). Default `spread`.
+    #[serde(skip_serializing_if = "MarkSpacing::is_default")]
+    pub marks: MarkSpacing,
     /// Drops an arriving packet if the bytes already waiting reach this. Default none, so that only
     /// the port's buffer limits the queue. The HULL reproduction's switch had `"500KB"`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,8 +92,26 @@ impl Default for RedParams {
             wait: true,
             ecn: true,
             gentle: false,
+            marks: MarkSpacing::Spread,
             limit: None,
         }
+    }
+}
+
+/// How the marks of RED follow each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MarkSpacing {
+    /// Evenly over arrivals.
+    #[default]
+    Spread,
+    /// By the base probability alone.
+    Independent,
+}
+
+impl MarkSpacing {
+    fn is_default(&self) -> bool {
+        *self == MarkSpacing::default()
     }
 }
 
@@ -110,6 +133,13 @@ impl Mechanism for RedParams {
         InvalidParam::unless(share(self.weight), "weight", self.weight, shares)?;
         let mean_ok = self.mean_packet > Bytes::ZERO;
         InvalidParam::unless(mean_ok, "mean_packet", self.mean_packet, "more than 0B")?;
+        let marks_alone = self.marks == MarkSpacing::Independent;
+        InvalidParam::unless(
+            self.ecn || !marks_alone,
+            "ecn",
+            self.ecn,
+            "true with `marks = \"independent\"`",
+        )?;
         let limit = self.limit.unwrap_or(Bytes::new(1));
         InvalidParam::unless(limit > Bytes::ZERO, "limit", limit, "more than 0B")
     }
@@ -172,8 +202,13 @@ impl Red {
         self.count_bytes += packet_bytes;
 
         let mut verdict = Verdict::Pass;
-        // More than one byte waiting is ns-2's test for a queue that is not empty.
-        if self.average < self.params.min.get() as f64 || queue_bytes_before <= 1 {
+        if self.params.marks == MarkSpacing::Independent {
+            let is_above = ect && self.average > self.params.min.get() as f64;
+            if is_above && Chance::of(self.base_probability()).hits(draw) {
+                verdict = Verdict::Mark;
+            }
+        } else if self.average < self.params.min.get() as f64 || queue_bytes_before <= 1 {
+            // More than one byte waiting is ns-2's test for a queue that is not empty.
             self.above = false;
         } else if !self.above {
             self.above = true;
@@ -296,6 +331,29 @@ mod tests {
             // Below K the excursion ends, and the next one starts with an unmarked packet again.
             assert_eq!(verdicts(&mut red, size, &[29_999, 30_000, 30_000]), [Pass, Pass, Mark]);
         }
+    }
+
+    #[test]
+    fn independent_marks_have_the_base_probability_and_spare_what_cannot_carry_them() {
+        let kb = |size: u64| Bytes::new(1_000 * size);
+        let params = RedParams {
+            min: kb(100),
+            max: kb(400),
+            probability: 0.2,
+            marks: MarkSpacing::Independent,
+            ..Default::default()
+        };
+        let mut red = red(params);
+        // At 250 KB the probability is 0.1: a draw in the lowest tenth marks.
+        let mut decide = |queue, ect, share: f64| {
+            red.on_enqueue(Time::ZERO, queue, 1_048, ect, || (share * u64::MAX as f64) as u64)
+        };
+        assert_eq!(decide(250_000, true, 0.099), Mark);
+        assert_eq!(decide(250_000, true, 0.101), Pass);
+        assert_eq!(decide(250_000, false, 0.0), Pass);
+        assert_eq!(decide(100_000, true, 0.0), Pass);
+        assert_eq!(decide(400_000, true, 1.0), Mark);
+        assert_eq!(decide(400_000, false, 0.0), Pass);
     }
 
     #[test]
