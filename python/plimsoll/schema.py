@@ -512,6 +512,10 @@ class RedParams(TypedDict, total=False):
     true."""
     gentle: bool
     """Whether the probability rises gently above `max`. Default false."""
+    marks: MarkSpacing
+    """How marks follow each other: `spread` evenly over arrivals, by `bytes` and `wait` (ns-2), or `independent`:
+    each by the base probability alone, where packets that cannot carry a mark pass unharmed, as the switches of
+    DCQCN mark (SIGCOMM 2015, section 3.1). Default `spread`."""
     limit: Bytes
     """Drops an arriving packet if the bytes already waiting reach this. Default none, so that only the port's
     buffer limits the queue. The HULL reproduction's switch had `"500KB"`."""
@@ -614,6 +618,8 @@ class Host(TypedDict, total=False):
     to the second 6, and so on; at most 7 sizes, each larger than the one before. Default none."""
     ack_priority: int
     """The priority of packets without data, 0 to 7. Default that of their connection."""
+    cnp_priority: int
+    """The priority of RoCE's congestion notification packets, 0 to 7. Default `ack_priority`."""
     guest: Mapping[str, int]
     """The guest of the sending host that sends a workload's packets, such as a virtual machine, by the workload's
     name: 0 (the default, the host itself) to 63. The guests of a host share its NIC and its queue; each has
@@ -778,7 +784,8 @@ class TransportParams(TypedDict, total=False):
     """The congestion controller: `tcp` (RFC 5681), `cubic` (RFC 9438), `dctcp` (RFC 8257) or `swift` (SIGCOMM
     2020); or `datagram`: no TCP but packets that leave at `pacing_rate`, or at the rate of the NIC, and are
     neither acknowledged nor repaired, so that a message is lost with any of its packets. Of the other keys,
-    `segment`, `header` (28 B for UDP), `connections` and `priority` apply to datagrams. Default `tcp`."""
+    `segment`, `header` (28 B for UDP), `connections` and `priority` apply to datagrams. `dcqcn` (SIGCOMM 2015)
+    and `hpcc` (SIGCOMM 2019) are controllers of RoCE, whose keys are in `roce`. Default `tcp`."""
     recovery: Recovery
     """How losses are repaired: `reno` (RFC 5681: one loss a window), `newreno` (RFC 6582) or `sack` (RFC 2018 and
     6675). Default `sack`."""
@@ -909,6 +916,8 @@ class TransportParams(TypedDict, total=False):
     """The curve and the cut of CUBIC."""
     swift: SwiftParams
     """Swift's target delay, and how its window follows it."""
+    roce: RoceParams
+    """Queue pairs of RoCE, and their controllers."""
     workload: Mapping[str, Kind]
     """The congestion controllers of single workloads, by the workload's name, where it is not `kind`:
     `workload.background = "cubic"`. All other keys are for all workloads. Default none."""
@@ -960,6 +969,74 @@ class SwiftParams(TypedDict, total=False):
     """Smallest window: more than 0, at most 1. The largest is `transport.max_window`. Default 0.001."""
     retransmit_reset: int
     """Timeouts in a row from which on the window is the smallest: 1 or more. Default 5."""
+
+
+class RoceParams(TypedDict, total=False):
+    """Queue pairs of RoCEv2, for the kinds of transport that are controllers of RoCE: `dcqcn` and `hpcc`. Of the
+    other keys of `[transport]`, `segment` (the MTU's payload), `header`, `connections` and `priority` apply."""
+    window: RoceWindow
+    """What a queue pair may have outstanding: `off`, as much as its rate lets it send; `bdp`, the bytes that its
+    rate sends in `base_rtt` (the DCQCN+win of HPCC's paper, section 5.1). HPCC has its own window. Default
+    `off`."""
+    base_rtt: Span
+    """The base round-trip time T, of windows and of HPCC: more than 0. Default absent: that of an idle path between
+    the two hosts, with a full packet and its acknowledgement."""
+    ack_every: int
+    """Packets for each acknowledgement: 1 or more. The last packet of a message always has its own. Default 1."""
+    ack_size: Bytes
+    """Bytes of an acknowledgement on the wire, without telemetry: 1 to 256 B. Default 60 B, as in HPCC's released
+    code."""
+    timeout: Span
+    """The time after which everything outstanding is sent again if no acknowledgement of new data has come: more
+    than 0. Default 4 ms."""
+    cnp_interval: Span
+    """The least time between two congestion notification packets (CNPs) for a queue pair; 0 for one a marked
+    packet. `host.cnp_priority` is their priority. Default absent: 50 us with `dcqcn.form = "paper"` (section
+    3.1), and 4 us as in NVIDIA's NICs."""
+    dcqcn: DcqcnParams
+    """DCQCN's rules and timers."""
+    hpcc: HpccParams
+    """HPCC's target and steps."""
+
+
+class DcqcnParams(TypedDict, total=False):
+    """DCQCN's rules and timers. The defaults are those of NVIDIA's NICs."""
+    form: DcqcnForm
+    """The rules: `nic`, of NVIDIA's NICs, or `paper`. Default `nic`."""
+    gain: float
+    """The gain g of alpha: more than 0, less than 1. The paper has 1/256. Default 5/1024."""
+    alpha_period: Span
+    """The time after which alpha falls without a CNP: more than 0. The paper has 55 us. Default 1 us."""
+    cut_period: Span
+    """Form `nic`: the period at whose end the rate is cut if a CNP came: more than 0. Default 4 us."""
+    timer: Span
+    """The time between two steps of increase: more than 0. The paper has 55 us. Default 300 us."""
+    byte_counter: Bytes
+    """Form `paper`: the bytes sent between two steps of increase: more than 0. Default 10 MB."""
+    fast_recovery: int
+    """The steps F of fast recovery: 1 or more. The paper has 5. Default 1."""
+    increase: Rate
+    """What an additive step adds to the target: more than 0. The paper has 40 Mb/s at 40 Gb/s. Default 5 Mb/s."""
+    hyper_increase: Rate
+    """What a hyper step adds to the target: more than 0. Default 50 Mb/s."""
+    min_rate: Rate
+    """The lowest rate: more than 0. Default 1 Mb/s."""
+    clamp_target: bool
+    """Form `nic`: whether each cut takes the rate as the target, also where no step has been made since the last
+    cut. Default false."""
+
+
+class HpccParams(TypedDict, total=False):
+    """HPCC's target and steps."""
+    eta: float
+    """The target load eta of a link: more than 0, at most 2. Default 0.95."""
+    max_stage: int
+    """Round trips of additive increase before a multiplicative one: any number. The paper's text has 5, and its
+    simulations 0. Default 0."""
+    increase: Rate
+    """The additive increase as a rate, W_AI / T: more than 0. Default 50 Mb/s (the paper's 80 B at T = 13 us)."""
+    min_rate: Rate
+    """The lowest rate: more than 0. Default 1 Gb/s."""
 
 
 class MptcpParams(TypedDict, total=False):
@@ -2272,6 +2349,10 @@ class RedParamsPartial(TypedDict, total=False):
     true."""
     gentle: bool
     """Whether the probability rises gently above `max`. Default false."""
+    marks: MarkSpacing
+    """How marks follow each other: `spread` evenly over arrivals, by `bytes` and `wait` (ns-2), or `independent`:
+    each by the base probability alone, where packets that cannot carry a mark pass unharmed, as the switches of
+    DCQCN mark (SIGCOMM 2015, section 3.1). Default `spread`."""
     limit: Bytes
     """Drops an arriving packet if the bytes already waiting reach this. Default none, so that only the port's
     buffer limits the queue. The HULL reproduction's switch had `"500KB"`."""
@@ -2374,6 +2455,8 @@ class HostPartial(TypedDict, total=False):
     to the second 6, and so on; at most 7 sizes, each larger than the one before. Default none."""
     ack_priority: int
     """The priority of packets without data, 0 to 7. Default that of their connection."""
+    cnp_priority: int
+    """The priority of RoCE's congestion notification packets, 0 to 7. Default `ack_priority`."""
     guest: Mapping[str, int]
     """The guest of the sending host that sends a workload's packets, such as a virtual machine, by the workload's
     name: 0 (the default, the host itself) to 63. The guests of a host share its NIC and its queue; each has
@@ -2538,7 +2621,8 @@ class TransportParamsPartial(TypedDict, total=False):
     """The congestion controller: `tcp` (RFC 5681), `cubic` (RFC 9438), `dctcp` (RFC 8257) or `swift` (SIGCOMM
     2020); or `datagram`: no TCP but packets that leave at `pacing_rate`, or at the rate of the NIC, and are
     neither acknowledged nor repaired, so that a message is lost with any of its packets. Of the other keys,
-    `segment`, `header` (28 B for UDP), `connections` and `priority` apply to datagrams. Default `tcp`."""
+    `segment`, `header` (28 B for UDP), `connections` and `priority` apply to datagrams. `dcqcn` (SIGCOMM 2015)
+    and `hpcc` (SIGCOMM 2019) are controllers of RoCE, whose keys are in `roce`. Default `tcp`."""
     recovery: Recovery
     """How losses are repaired: `reno` (RFC 5681: one loss a window), `newreno` (RFC 6582) or `sack` (RFC 2018 and
     6675). Default `sack`."""
@@ -2669,6 +2753,8 @@ class TransportParamsPartial(TypedDict, total=False):
     """The curve and the cut of CUBIC."""
     swift: SwiftParamsPartial
     """Swift's target delay, and how its window follows it."""
+    roce: RoceParamsPartial
+    """Queue pairs of RoCE, and their controllers."""
     workload: Mapping[str, Kind]
     """The congestion controllers of single workloads, by the workload's name, where it is not `kind`:
     `workload.background = "cubic"`. All other keys are for all workloads. Default none."""
@@ -2720,6 +2806,74 @@ class SwiftParamsPartial(TypedDict, total=False):
     """Smallest window: more than 0, at most 1. The largest is `transport.max_window`. Default 0.001."""
     retransmit_reset: int
     """Timeouts in a row from which on the window is the smallest: 1 or more. Default 5."""
+
+
+class RoceParamsPartial(TypedDict, total=False):
+    """Queue pairs of RoCEv2, for the kinds of transport that are controllers of RoCE: `dcqcn` and `hpcc`. Of the
+    other keys of `[transport]`, `segment` (the MTU's payload), `header`, `connections` and `priority` apply."""
+    window: RoceWindow
+    """What a queue pair may have outstanding: `off`, as much as its rate lets it send; `bdp`, the bytes that its
+    rate sends in `base_rtt` (the DCQCN+win of HPCC's paper, section 5.1). HPCC has its own window. Default
+    `off`."""
+    base_rtt: Span
+    """The base round-trip time T, of windows and of HPCC: more than 0. Default absent: that of an idle path between
+    the two hosts, with a full packet and its acknowledgement."""
+    ack_every: int
+    """Packets for each acknowledgement: 1 or more. The last packet of a message always has its own. Default 1."""
+    ack_size: Bytes
+    """Bytes of an acknowledgement on the wire, without telemetry: 1 to 256 B. Default 60 B, as in HPCC's released
+    code."""
+    timeout: Span
+    """The time after which everything outstanding is sent again if no acknowledgement of new data has come: more
+    than 0. Default 4 ms."""
+    cnp_interval: Span
+    """The least time between two congestion notification packets (CNPs) for a queue pair; 0 for one a marked
+    packet. `host.cnp_priority` is their priority. Default absent: 50 us with `dcqcn.form = "paper"` (section
+    3.1), and 4 us as in NVIDIA's NICs."""
+    dcqcn: DcqcnParamsPartial
+    """DCQCN's rules and timers."""
+    hpcc: HpccParamsPartial
+    """HPCC's target and steps."""
+
+
+class DcqcnParamsPartial(TypedDict, total=False):
+    """DCQCN's rules and timers. The defaults are those of NVIDIA's NICs."""
+    form: DcqcnForm
+    """The rules: `nic`, of NVIDIA's NICs, or `paper`. Default `nic`."""
+    gain: float
+    """The gain g of alpha: more than 0, less than 1. The paper has 1/256. Default 5/1024."""
+    alpha_period: Span
+    """The time after which alpha falls without a CNP: more than 0. The paper has 55 us. Default 1 us."""
+    cut_period: Span
+    """Form `nic`: the period at whose end the rate is cut if a CNP came: more than 0. Default 4 us."""
+    timer: Span
+    """The time between two steps of increase: more than 0. The paper has 55 us. Default 300 us."""
+    byte_counter: Bytes
+    """Form `paper`: the bytes sent between two steps of increase: more than 0. Default 10 MB."""
+    fast_recovery: int
+    """The steps F of fast recovery: 1 or more. The paper has 5. Default 1."""
+    increase: Rate
+    """What an additive step adds to the target: more than 0. The paper has 40 Mb/s at 40 Gb/s. Default 5 Mb/s."""
+    hyper_increase: Rate
+    """What a hyper step adds to the target: more than 0. Default 50 Mb/s."""
+    min_rate: Rate
+    """The lowest rate: more than 0. Default 1 Mb/s."""
+    clamp_target: bool
+    """Form `nic`: whether each cut takes the rate as the target, also where no step has been made since the last
+    cut. Default false."""
+
+
+class HpccParamsPartial(TypedDict, total=False):
+    """HPCC's target and steps."""
+    eta: float
+    """The target load eta of a link: more than 0, at most 2. Default 0.95."""
+    max_stage: int
+    """Round trips of additive increase before a multiplicative one: any number. The paper's text has 5, and its
+    simulations 0. Default 0."""
+    increase: Rate
+    """The additive increase as a rate, W_AI / T: more than 0. Default 50 Mb/s (the paper's 80 B at T = 13 us)."""
+    min_rate: Rate
+    """The lowest rate: more than 0. Default 1 Gb/s."""
 
 
 class MptcpParamsPartial(TypedDict, total=False):
@@ -3629,6 +3783,9 @@ HeaderService = str
 Victim = Literal["arriving", "coin-tail"]
 """The packet that loses its payload when an arriving one finds no room."""
 
+MarkSpacing = Literal["spread", "independent"]
+"""How the marks of RED follow each other."""
+
 WredQueue = Literal["priority", "port"]
 """Chooses the queue that the rule of a priority reads."""
 
@@ -3651,8 +3808,8 @@ Excess = Literal["refuse", "drop"]
 Rank = Literal["remaining", "priority"]
 """The source of a packet's rank, by which pFabric's queues sort."""
 
-Kind = Literal["tcp", "cubic", "dctcp", "swift", "datagram"]
-"""A kind of transport: a congestion controller of TCP, or datagrams."""
+Kind = Literal["tcp", "cubic", "dctcp", "swift", "datagram", "dcqcn", "hpcc"]
+"""A kind of transport: a congestion controller of TCP or of RoCE, or datagrams."""
 
 Recovery = Literal["reno", "newreno", "sack"]
 """How losses are repaired."""
@@ -3689,6 +3846,12 @@ EcnMode = Literal["auto", "on", "off"]
 
 EceGrowth = Literal["never", "after-first"]
 """Whether ACKs with ECE open the window."""
+
+RoceWindow = Literal["off", "bdp"]
+"""The limit of a queue pair's outstanding bytes."""
+
+DcqcnForm = Literal["paper", "nic"]
+"""Whose rules a DCQCN sender follows."""
 
 Coupling = Literal["lia", "uncoupled"]
 """How the congestion windows of a connection's subflows depend on each other."""

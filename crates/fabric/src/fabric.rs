@@ -462,6 +462,12 @@ impl<H: Hooks> Fabric<H> {
         self.ports[host.0 as usize].class_has_room(now, destination.0, class, bytes)
     }
 
+    /// Returns whether no packet waits in the NIC of `host`, whose link may be busy.
+    #[inline]
+    pub fn nic_is_clear(&self, host: HostId) -> bool {
+        self.ports[host.0 as usize].held() == 0
+    }
+
     /// Returns whether `bytes` more would find room in the NIC of `host` for every destination: in a hybrid network, in
     /// each of its queues.
     #[inline]

@@ -4,18 +4,21 @@
 
 pub mod datagram;
 mod describe;
+mod endpoint;
 pub mod mptcp;
+pub mod roce;
 pub mod tcp;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use describe::{Description, Family, Feature, HostWide};
+pub use endpoint::{Endpoint, PathFacts};
 
 /// Makes the enum of kinds and their descriptions from one list.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $Kind:ident: $description:path,)+) => {
-        /// A kind of transport: a congestion controller of TCP, or datagrams.
+        /// A kind of transport: a congestion controller of TCP or of RoCE, or datagrams.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "kebab-case")]
         pub enum Kind { $($(#[$doc])* $Kind,)+ }
@@ -45,6 +48,10 @@ kinds! {
     Swift: tcp::controller::SWIFT,
     /// Messages in paced packets that are neither acknowledged nor repaired (UDP, as applications use it).
     Datagram: datagram::DATAGRAM,
+    /// RoCE with DCQCN, which cuts the rate by congestion notification packets (SIGCOMM 2015).
+    Dcqcn: roce::controller::DCQCN,
+    /// RoCE with HPCC, which sets the window by telemetry (SIGCOMM 2019).
+    Hpcc: roce::controller::HPCC,
 }
 
 impl Kind {

@@ -258,8 +258,10 @@ impl Checker<'_> {
                 self.error(&path, format!("guest {guest}"), format!("0 to {GUEST_MAX}"));
             }
         }
-        if let Some(priority) = host.ack_priority {
-            self.priority(&["host", "ack_priority"], priority);
+        for (key, priority) in [("ack_priority", host.ack_priority), ("cnp_priority", host.cnp_priority)] {
+            if let Some(priority) = priority {
+                self.priority(&["host", key], priority);
+            }
         }
         let sizes = &host.priority_by_size;
         if sizes.len() > 7 || !sizes.is_sorted_by(|a, b| a < b) {

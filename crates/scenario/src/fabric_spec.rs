@@ -35,7 +35,7 @@ impl Model {
             pacer: self.host.pacer().copied(),
             host_loss: self.host.loss,
             tdma: self.host.tdma().cloned(),
-            backpressure: self.host.backpressure,
+            backpressure: self.waits_for_room(),
             pacers_wait: true,
             full_size: self.packet_bytes(),
             priorities_in_use: self

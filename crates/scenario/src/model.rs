@@ -157,6 +157,11 @@ impl Model {
         self.carriers().flat_map(TransportParams::families)
     }
 
+    /// Returns whether some transport waits for room in its NIC: with backpressure, or as queue pairs of RoCE.
+    pub fn waits_for_room(&self) -> bool {
+        self.host.backpressure || self.families().any(|family| family.is_roce)
+    }
+
     /// Returns a family of the run that excludes `feature`, with the reason.
     pub fn excludes(&self, feature: Feature) -> Option<(&'static Family, &'static str)> {
         self.families().find_map(|family| Some((family, family.excludes(feature)?)))
@@ -207,7 +212,13 @@ impl Model {
         let mut used = [false; 8];
         let by_size = (0..8u8).filter(|level| usize::from(*level) < host.priority_by_size.len());
         let of_transports = self.carriers().filter_map(|transport| transport.priority);
-        let named = host.priority.values().copied().chain(host.ack_priority).chain(of_transports);
+        let named = host
+            .priority
+            .values()
+            .copied()
+            .chain(host.ack_priority)
+            .chain(host.cnp_priority)
+            .chain(of_transports);
         for priority in by_size.map(|level| 7 - level).chain(named).chain([0]) {
             used[usize::from(priority & 7)] = true;
         }
@@ -508,6 +519,9 @@ plimsoll_mechanisms::with_host_mechanisms! { table_with_mechanisms! {
         priority_by_size: Vec<Bytes>,
         /// The priority of packets without data, 0 to 7. Default that of their connection.
         ack_priority: Option<u8>,
+        /// The priority of RoCE's congestion notification packets, 0 to 7. Default `ack_priority`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cnp_priority: Option<u8>,
         /// The guest of the sending host that sends a workload's packets, such as a virtual machine, by the workload's
         /// name: 0 (the default, the host itself) to 63. The guests of a host share its NIC and its queue; each has
         /// QJump's limiters of its own.

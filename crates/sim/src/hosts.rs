@@ -113,6 +113,8 @@ struct HostRules {
     holds_received: bool,
     /// The transport waits for room in the NIC queue.
     backpressure: bool,
+    /// An end that finds no room in the NIC stays ahead of those that have sent.
+    keeps_turns: bool,
     /// Some connections are closed when they fall idle.
     close_when_idle: bool,
     /// A message is complete when its delivery has been acknowledged to its sender.
@@ -150,9 +152,10 @@ impl Hosts {
         let control = || model.circuits.clone().unwrap_or_default();
         Ok(Hosts {
             rules: HostRules {
-                holds_back: backpressure || segmentation.is_some() || classes.is_some(),
+                holds_back: model.waits_for_room() || segmentation.is_some() || classes.is_some(),
                 holds_received: receive_offload.is_some() || reorder_buffers.is_some(),
                 backpressure,
+                keeps_turns: is_hybrid || model.families().any(|family| family.is_roce),
                 close_when_idle: transports.close_when_idle(),
                 completes_acknowledged,
                 nic_choice: (model.paths.nics, Streams::new(model.run.seed).word("nics")),
@@ -176,7 +179,10 @@ impl Hosts {
             classes,
             stacks,
             demand: is_hybrid.then(|| Box::new(DemandReader::new(&control()))),
-            waiting_for_room: vec![Default::default(); if backpressure { count as usize } else { 0 }],
+            waiting_for_room: vec![
+                Default::default();
+                if model.waits_for_room() { count as usize } else { 0 }
+            ],
             found_no_room: Vec::new(),
             agenda: Agenda::new(),
             process: None,
@@ -219,11 +225,11 @@ impl Hosts {
     }
 
     /// Packets and ends that wait for room in a NIC get their turn: first the packets of a pacer, then the ends, one
-    /// after the other. In a hybrid network an end that finds no room stays ahead of the ends that have sent; elsewhere
-    /// it falls behind them, as docs/internals/plan.md says.
+    /// after the other. In a hybrid network, and with RoCE, an end that finds no room stays ahead of the ends that have
+    /// sent; elsewhere it falls behind them, as docs/internals/plan.md says.
     #[inline]
     pub(crate) fn on_room(&mut self, now: Time, fabric: &mut SimFabric) {
-        let keeps_turns = self.demand.is_some();
+        let keeps_turns = self.rules.keeps_turns;
         while let Some(nic) = fabric.hooks_mut().room.pop() {
             fabric.release_paced(now, nic);
             let waiting = self.waiting_for_room[nic.0 as usize].len();

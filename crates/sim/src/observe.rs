@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_mechanisms::tcp::Endpoint;
+use plimsoll_mechanisms::tcp::WindowState;
 use plimsoll_results::outcome::{ExtraLoad, MessageRecord, Observation, QueryRecord, SeriesPoint};
 use plimsoll_traffic::Actions;
 use plimsoll_units::{Rate, Span, Time};
@@ -50,13 +50,13 @@ impl RunRecorder {
     }
 
     /// Samples the `senders`, each with the number of its connection and of its subflow; returns when to sample next.
-    pub(crate) fn sample<'a>(
+    pub(crate) fn sample(
         &mut self,
         now: Time,
-        senders: impl Iterator<Item = (u32, u8, &'a Endpoint)>,
+        senders: impl Iterator<Item = (u32, u8, SenderState)>,
     ) -> Time {
         let every = self.series_every.unwrap_or(Span::from_secs(1));
-        for (connection, subflow, endpoint) in senders {
+        for (connection, subflow, sender) in senders {
             let last = if subflow == 0 {
                 let place = connection as usize;
                 if place >= self.acknowledged.len() {
@@ -66,24 +66,33 @@ impl RunRecorder {
             } else {
                 self.acknowledged_by_subflow.entry((connection, subflow)).or_default()
             };
-            self.series.push(sample(now, every, connection, subflow, endpoint, last));
+            self.series.push(sample(now, every, connection, subflow, sender, last));
         }
         now + every
     }
 }
 
-/// Samples the sending `endpoint` of a connection or subflow, which had this number of bytes acknowledged at the sample
+/// The state of the sending end of a connection or subflow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SenderState {
+    /// The bytes that the other end has acknowledged.
+    pub(crate) acknowledged: u64,
+    pub(crate) window: WindowState,
+    pub(crate) retransmissions: u64,
+}
+
+/// Samples the sending end of a connection or subflow, which had this number of bytes acknowledged at the sample
 /// before.
 fn sample(
     now: Time,
     every: Span,
     connection: u32,
     subflow: u8,
-    endpoint: &Endpoint,
+    sender: SenderState,
     acknowledged: &mut u64,
 ) -> SeriesPoint {
-    let last = std::mem::replace(acknowledged, endpoint.acknowledged());
-    let window = endpoint.window();
+    let last = std::mem::replace(acknowledged, sender.acknowledged);
+    let window = sender.window;
     let bits = acknowledged.saturating_sub(last) as f64 * 8.0;
     SeriesPoint {
         time: now,
@@ -92,7 +101,7 @@ fn sample(
         ssthresh: window.ssthresh_bytes,
         alpha: window.alpha,
         rate: Rate::from_bps((bits / every.as_secs_f64()) as u64),
-        retransmissions: endpoint.counters().retransmissions,
+        retransmissions: sender.retransmissions,
         subflow,
     }
 }

@@ -22,10 +22,12 @@ pub const FAMILY: Family = Family {
     setting: "transport.kind",
     one_thread: None,
     acknowledges: false,
+    is_roce: false,
     excludes: &[
         (Feature::RestartOnWrite, "datagrams have no window"),
         (Feature::Segmentation, "segmentation offload of datagrams is not modelled"),
         (Feature::HostStack, "the stack of a host that has paced datagrams is not modelled"),
+        (Feature::Subflows, "subflows are TCP connections"),
     ],
     host_wide: &[],
 };
@@ -37,6 +39,7 @@ pub const DATAGRAM: Description = Description {
     kernel_name: None,
     delays_acks: false,
     needs_marks: false,
+    needs_stamps: false,
 };
 
 /// The payload and the headers of a full packet, from `transport.segment` and `transport.header`.

@@ -13,6 +13,8 @@ pub struct Family {
     pub one_thread: Option<&'static str>,
     /// Whether receivers acknowledge data, and senders repair losses.
     pub acknowledges: bool,
+    /// Whether an end is a queue pair of RoCE.
+    pub is_roce: bool,
     /// The features of hosts and queues that the family excludes, each with the reason.
     pub excludes: &'static [(Feature, &'static str)],
     /// The keys that a Linux host has for all of its connections, so that its transports cannot differ in them.
@@ -39,6 +41,13 @@ pub enum Feature {
     HostStack,
     /// Queues that sort packets by the sender's rank (pFabric's).
     Rank,
+    /// Connections of several subflows (`transport.mptcp`).
+    Subflows,
+    /// Mechanisms of a host that hold packets between the transport and the wire: `host.pacer`, `host.reorder_buffer`
+    /// and `host.bursts`.
+    HeldPackets,
+    /// Queues by destination in front of circuits, in a hybrid network.
+    Circuits,
 }
 
 impl Family {
@@ -61,4 +70,6 @@ pub struct Description {
     pub delays_acks: bool,
     /// Whether the kind uses ECN without being asked to, and does nothing of its own where no switch marks.
     pub needs_marks: bool,
+    /// Whether the kind steers by telemetry (`port.*.int`), and cannot do without.
+    pub needs_stamps: bool,
 }

@@ -49,6 +49,7 @@ pub const FAMILY: Family = Family {
     setting: "transport.mptcp",
     one_thread: Some("the receiver of an MPTCP subflow reads the mappings that its sender keeps"),
     acknowledges: true,
+    is_roce: false,
     excludes: &[
         (
             Feature::RestartOnWrite,

@@ -50,6 +50,7 @@ pub const FAMILY: Family = Family {
     setting: "transport.kind",
     one_thread: None,
     acknowledges: true,
+    is_roce: false,
     excludes: &[],
     host_wide: &[
         HostWide {

@@ -5,6 +5,7 @@ use plimsoll_mechanisms::tcp::{EcnMode, Kind, TransportParams};
 use plimsoll_mechanisms::transports::{Family, Feature};
 
 use super::Checker;
+use super::port::keys;
 use crate::keys::TRANSPORTS;
 use crate::model::Model;
 use crate::ports::one_of_the_markers;
@@ -20,6 +21,7 @@ impl Checker<'_> {
         for (section, params) in tables.chain([(vec!["transport"], &model.transport)]) {
             self.table(&section, params, marker.is_some());
             self.mptcp(&section, params, model);
+            self.stamps(&section, params, model);
         }
         for (name, params) in &model.transports {
             if !params.workload.is_empty() {
@@ -76,6 +78,22 @@ impl Checker<'_> {
         }
     }
 
+    /// Checks that ports write the telemetry that the transport at `section` steers by.
+    fn stamps(&mut self, section: &[&str], params: &TransportParams, model: &Model) {
+        let Some(kind) = params.kinds().find(|kind| kind.describe().needs_stamps) else { return };
+        let tiers = model.topology.tiers();
+        if !tiers.iter().any(|tier| model.port.of_tier(tier).int().is_some()) {
+            let message = format!("{} steers by telemetry, and no switch writes it", kind.name());
+            self.error(&[section, &["kind"]].concat(), message, "another kind, or `port.switch.int = {}`");
+        }
+        let cuts = |name: &&&str| model.port.of_tier(name).int().is_some_and(|int| int.nic_rate.is_some());
+        if let Some(tier) = tiers.iter().find(cuts) {
+            let path = self.path_of(tier, "int");
+            let message = format!("{} computes with exact stamps", kind.name());
+            self.error(&keys(&path), message, "no `nic_rate`");
+        }
+    }
+
     /// Checks the table `mptcp` of the transport at `section` against controllers and topology.
     fn mptcp(&mut self, section: &[&str], params: &TransportParams, model: &Model) {
         let Some(mptcp) = &params.mptcp else { return };
@@ -111,6 +129,15 @@ impl Checker<'_> {
         };
         let segments = model.host.bursts().is_some_and(|bursts| bursts.segmentation.get() > 0);
         refuse(segments, Feature::Segmentation, &["host", "bursts", "segmentation"], "\"0B\"");
+        for (key, is_on) in [
+            ("pacer", model.host.pacer().is_some()),
+            ("reorder_buffer", model.host.reorder_buffer().is_some()),
+            ("bursts", model.host.bursts().is_some()),
+        ] {
+            refuse(is_on, Feature::HeldPackets, &["host", key], "\"off\"");
+        }
+        let is_hybrid = model.topology.kind() == "hybrid";
+        refuse(is_hybrid, Feature::Circuits, &["topology", "kind"], "another topology");
         let tiers = model.topology.tiers().iter().map(|tier| (*tier, model.port.of_tier(tier)));
         let ranks = tiers.chain([("host", &model.port.host)]).find(|(_, port)| port.pfabric().is_some());
         let name = ranks.map_or("host", |(name, _)| name);

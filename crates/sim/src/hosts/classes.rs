@@ -1,6 +1,6 @@
 //! [`PacketClasses`]: priority and rank of the packets of hosts, and QJump's limiters.
 
-use plimsoll_fabric::net::{HostId, Packet, PathClass};
+use plimsoll_fabric::net::{Flags, HostId, Packet, PathClass};
 use plimsoll_mechanisms::pfabric::data_rank;
 use plimsoll_mechanisms::qjump::{Excess, Levels, Limiter, PeriodicLimiter, QjumpParams, Refill, Verdict};
 use plimsoll_mechanisms::transports::Feature;
@@ -18,6 +18,8 @@ pub(super) struct PacketClasses {
     /// The sizes up to which a message has priority 7, 6, and so on.
     by_size: Vec<Bytes>,
     ack: Option<u8>,
+    /// The priority of congestion notification packets, where it is not that of acknowledgements.
+    notification: Option<u8>,
     /// By which switches of a hybrid network the packets of each workload may travel.
     path: Vec<[PathClass; 2]>,
     /// By which switches pure acknowledgements may travel; as data does where this says nothing.
@@ -51,7 +53,8 @@ impl PacketClasses {
         let priority: Vec<Option<u8>> = model.workload.keys().map(|name| model.priority_of(name)).collect();
         let plain = priority.iter().all(Option::is_none)
             && host.priority_by_size.is_empty()
-            && host.ack_priority.is_none();
+            && host.ack_priority.is_none()
+            && host.cnp_priority.is_none();
         let paths = HybridPaths::of(model);
         if !anyway && plain && !ranked && qjump.is_none() && paths.are_free() {
             return Ok(None);
@@ -60,6 +63,7 @@ impl PacketClasses {
             priority,
             by_size: host.priority_by_size.clone(),
             ack: host.ack_priority,
+            notification: host.cnp_priority,
             path: paths.workload,
             ack_path: paths.acks,
             rank: ranked.then_some(host.rank),
@@ -108,7 +112,12 @@ impl PacketClasses {
     ) {
         let is_control = packet.len == 0;
         packet.set_path_class(self.path_of(path, is_control));
-        packet.priority = if is_control { self.ack.unwrap_or(priority) } else { priority };
+        packet.priority = if !is_control {
+            priority
+        } else {
+            let is_notification = !packet.flags.has(Flags::ACK);
+            self.notification.filter(|_| is_notification).or(self.ack).unwrap_or(priority)
+        };
         packet.rank = match self.rank {
             None => 0,
             Some(_) if is_control => 0,

@@ -1,8 +1,9 @@
 //! A connection: two TCP ends, and the messages that each has written.
 
-use plimsoll_fabric::net::{Flags, HostId, Network, Packet, PathClass, WaitPlace, ideal_time};
+use plimsoll_fabric::net::{Flags, HostId, Network, Packet, PathClass, PortId, WaitPlace, ideal_time};
 use plimsoll_mechanisms::qjump::PeriodicLimiter;
-use plimsoll_mechanisms::tcp::{Endpoint, TcpConfig};
+use plimsoll_mechanisms::tcp::{Counters, TcpConfig};
+use plimsoll_mechanisms::transports::{Endpoint, PathFacts};
 use plimsoll_memory::prefetch_for_later;
 use plimsoll_results::outcome::{self, Split};
 use plimsoll_traffic::{Arrival, ConnectionEnd as End};
@@ -105,8 +106,8 @@ impl HostConnection {
         }
     }
 
-    /// Tells the controllers that take account of it how many switches their packets pass on the shortest path.
-    pub(super) fn set_paths(&mut self, network: &Network, number: u32) {
+    /// Tells the controllers that take account of it the shortest path of their packets.
+    pub(super) fn set_paths(&mut self, network: &Network, number: u32, config: &TcpConfig) {
         for end in [End::Client, End::Server] {
             if !self.half(end).endpoint.regards_path() {
                 return;
@@ -116,7 +117,9 @@ impl HostConnection {
                 packet.flags = Flags::FROM_SERVER;
             }
             let switches = network.path(&packet).count() as u32 - 1;
-            self.half(end).endpoint.set_path(switches);
+            let nic_rate = network.link(PortId(packet.src.0)).rate;
+            let round_trip = idle_round_trip(network, config, packet);
+            self.half(end).endpoint.set_path(config, PathFacts { switches, nic_rate, round_trip });
         }
     }
 
@@ -170,7 +173,7 @@ impl HostConnection {
         };
         for half in &self.halves {
             record.delivered += half.endpoint.received();
-            count(&mut record, &half.endpoint);
+            count(&mut record, half.endpoint.counters());
         }
         record
     }
@@ -208,9 +211,20 @@ impl HostConnection {
     }
 }
 
+/// Returns the time that a full segment of the flow of `packet` and its acknowledgement take on an idle network.
+fn idle_round_trip(network: &Network, config: &TcpConfig, mut packet: Packet) -> Span {
+    packet.size = (config.segment + u64::from(config.header_bytes)) as u16;
+    let mut back = Packet::new(packet.dst, packet.src, packet.flow, config.ack_bytes as u16);
+    back.flags = Flags(packet.flags.0 ^ Flags::FROM_SERVER.0);
+    let transit = |packet| {
+        let (serialisation, propagation) = network.idle_transit(&packet);
+        serialisation + propagation
+    };
+    transit(packet) + transit(back)
+}
+
 /// Adds the counters of an end of a connection or subflow to a record.
-pub(super) fn count(record: &mut outcome::ConnectionRecord, endpoint: &Endpoint) {
-    let counters = endpoint.counters();
+pub(super) fn count(record: &mut outcome::ConnectionRecord, counters: Counters) {
     record.segments += counters.data_segments;
     record.retransmissions += counters.retransmissions;
     record.timeouts += counters.timeouts;

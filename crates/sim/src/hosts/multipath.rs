@@ -258,7 +258,7 @@ impl MultipathConnection {
         };
         for half in &self.halves {
             record.delivered += half.endpoint.received();
-            half.endpoint.subflows().for_each(|subflow| count(&mut record, subflow));
+            half.endpoint.subflows().for_each(|subflow| count(&mut record, subflow.counters()));
             record.retransmissions += half.endpoint.reinjections();
         }
         record

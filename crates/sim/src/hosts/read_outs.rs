@@ -1,7 +1,6 @@
 //! The state of hosts that the rest of the simulator reads, and the messages from other logical processes.
 
 use plimsoll_fabric::net::{HostId, Network};
-use plimsoll_mechanisms::tcp::Endpoint;
 use plimsoll_results::outcome::{self, GoodputInterval, ProcessorTotals};
 use plimsoll_traffic::ConnectionEnd as End;
 use plimsoll_units::Time;
@@ -9,6 +8,7 @@ use plimsoll_units::Time;
 use super::Hosts;
 use super::connection::HostConnection;
 use super::messages::Announcement;
+use crate::observe::SenderState;
 use crate::parallel::process::Process;
 use crate::sim_hooks::SimFabric;
 
@@ -74,15 +74,30 @@ impl Hosts {
         }
     }
 
-    /// Returns the sending end of every open connection, subflow by subflow: the number of the connection, that of the
-    /// subflow, and the end.
-    pub(crate) fn senders(&self) -> impl Iterator<Item = (u32, u8, &Endpoint)> {
+    /// Returns the state of the sending end of every open connection, subflow by subflow: the number of the connection,
+    /// that of the subflow, and the state.
+    pub(crate) fn senders(&self) -> impl Iterator<Item = (u32, u8, SenderState)> {
         let plain = (0..).zip(self.connections.iter());
-        let plain = plain.filter_map(|(number, open)| Some((number, 0, open?.busier_end())));
+        let plain = plain.filter_map(|(number, open)| {
+            let (open, endpoint) = (open?, open?.busier_end());
+            let state = SenderState {
+                acknowledged: endpoint.acknowledged(),
+                window: endpoint.window(self.transports.get(open.transport)),
+                retransmissions: endpoint.counters().retransmissions,
+            };
+            Some((number, 0, state))
+        });
         let multipath = self.multipath.iter().flat_map(|multipath| multipath.connections());
         plain.chain(multipath.flat_map(|(number, connection)| {
             let subflows = (0..).zip(connection.busier_end().subflows());
-            subflows.map(move |(subflow, endpoint)| (number, subflow, endpoint))
+            subflows.map(move |(subflow, endpoint)| {
+                let state = SenderState {
+                    acknowledged: endpoint.acknowledged(),
+                    window: endpoint.window(),
+                    retransmissions: endpoint.counters().retransmissions,
+                };
+                (number, subflow, state)
+            })
         }))
     }
 

@@ -7,6 +7,7 @@
 
 use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::{HostId, Network, Packet};
+use plimsoll_mechanisms::transports::Endpoint;
 use plimsoll_traffic::{ConnectionEnd as End, Opened, Write};
 use plimsoll_units::Time;
 
@@ -48,7 +49,7 @@ impl Hosts {
             HostConnection::new(transport, workload, of_workload, nics)
         });
         if let Some(connection) = &mut connection {
-            connection.set_paths(network, number);
+            connection.set_paths(network, number, self.transports.of_workload(workload));
         }
         self.connections.push(connection);
     }
@@ -112,7 +113,7 @@ impl Hosts {
         if !before.is_empty() {
             prepend(&mut segment, before);
         }
-        let delivered = endpoint.on_segment(transport, now, &segment);
+        let delivered = endpoint.on_segment(transport, now, &segment, || fabric.delivered_stamps());
         let received = endpoint.received();
         let workload = connection.workload;
         let completes = delivered.new_bytes > 0 && connection.half(end).messages.has_whole(received);
@@ -168,7 +169,13 @@ impl Hosts {
                 let path = self.classes.as_ref().map_or(half.path_class, |classes| {
                     classes.path_of(half.path_class, half.endpoint.owes_ack())
                 });
-                if self.rules.backpressure && !fabric.class_has_room(now, src, dst, path, full_size) {
+                let has_room = match &half.endpoint {
+                    Endpoint::Tcp(_) => {
+                        !self.rules.backpressure || fabric.class_has_room(now, src, dst, path, full_size)
+                    }
+                    pair => !pair.awaits_nic(transport, now) || fabric.nic_is_clear(src),
+                };
+                if !has_room {
                     if !std::mem::replace(&mut half.blocked, true) {
                         self.waiting_for_room[src.0 as usize].push_back((number, end));
                     }
@@ -217,7 +224,7 @@ impl Hosts {
             }
         }
         let half = connection.half(end);
-        let deadline = half.endpoint.deadline().min(wake);
+        let deadline = half.endpoint.deadline(transport, now).min(wake);
         if deadline < half.armed {
             half.armed = deadline;
             let owner = Owner::new(OwnerKind::Endpoint, number * 2 + end as u32);
@@ -238,7 +245,7 @@ impl Hosts {
             return;
         }
         half.armed = Time::MAX;
-        if half.endpoint.deadline() <= now {
+        if half.endpoint.deadline(transport, now) <= now {
             half.endpoint.on_deadline(transport, now);
         }
         self.send_from(now, fabric, number, end);

@@ -25,6 +25,7 @@ mod parallel;
 mod pauses;
 mod queueing;
 mod replay;
+mod roce;
 mod standing_queue;
 mod swift;
 mod telemetry;

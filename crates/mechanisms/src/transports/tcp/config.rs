@@ -6,6 +6,8 @@ use super::congestion::{Limits, MakeController};
 use super::params::{Connections, EcnMode, RttError, TransportParams, WindowUnit};
 use super::segment::TcpSegment;
 use crate::InvalidParam;
+use crate::transports::describe::Feature;
+use crate::transports::roce::RoceConfig;
 
 /// The configuration of an endpoint: the parameters, and what resolving makes of some. Windows are in bytes.
 #[derive(Clone, Debug)]
@@ -15,6 +17,8 @@ pub struct TcpConfig {
     pub params: TransportParams,
     pub segment: u64,
     pub header_bytes: u32,
+    /// Bytes of a segment without data, options apart.
+    pub ack_bytes: u32,
     pub initial_window: u64,
     pub max_window: u64,
     pub min_window: u64,
@@ -33,6 +37,8 @@ pub struct TcpConfig {
     pub initial_alpha: u32,
     /// Makes the controller of each endpoint instead of `kind`, for experiments in code.
     pub custom: Option<MakeController>,
+    /// What queue pairs share, for the kinds of RoCE.
+    pub roce: RoceConfig,
 }
 
 impl TransportParams {
@@ -45,6 +51,10 @@ impl TransportParams {
         Ok(TcpConfig {
             segment,
             header_bytes: self.header.get() as u32,
+            ack_bytes: match self.kind.describe().family.is_roce {
+                true => self.roce.ack_size.get() as u32,
+                false => self.header.get() as u32,
+            },
             initial_window: window(self.initial_window),
             max_window: window(self.max_window),
             min_window: window(self.min_window),
@@ -61,6 +71,12 @@ impl TransportParams {
             dctcp_gain: (self.dctcp.gain * TWO_POW_32).round() as u64,
             initial_alpha: (self.dctcp.initial_alpha * TWO_POW_30).round() as u32,
             custom: None,
+            roce: RoceConfig {
+                kind: self.kind,
+                payload: segment,
+                header: self.header.get(),
+                params: self.roce.clone(),
+            },
             params: self.clone(),
         })
     }
@@ -108,16 +124,17 @@ impl TransportParams {
         self.dctcp.validate()?;
         self.cubic.validate()?;
         if let Some(mptcp) = &self.mptcp {
-            let ok = self.kind.describe().family.acknowledges;
+            let ok = self.kind.describe().family.excludes(Feature::Subflows).is_none();
             Invalid::unless(
                 ok,
                 "kind",
-                "datagram",
+                self.kind.name(),
                 "a congestion controller of TCP for the subflows of MPTCP",
             )?;
             mptcp.validate()?;
         }
-        self.swift.validate()
+        self.swift.validate()?;
+        self.roce.validate()
     }
 }
 
@@ -138,7 +155,8 @@ impl TcpConfig {
     pub fn wire_bytes(&self, segment: &TcpSegment) -> u32 {
         let blocks = segment.sack.as_slice().len() as u32;
         let options = if self.params.count_options && blocks > 0 { 2 + 8 * blocks } else { 0 };
-        self.header_bytes + options + segment.len
+        let header = if segment.len == 0 { self.ack_bytes } else { self.header_bytes };
+        header + options + segment.len
     }
 
     /// Returns the limits in the configuration, for controllers that are called through their trait.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::controller::{CubicParams, DctcpParams, SwiftParams};
 use crate::transports::describe::Family;
 use crate::transports::mptcp::MptcpParams;
+use crate::transports::roce::RoceParams;
 use crate::transports::{Kind, mptcp};
 
 /// The transport that carries every message. The defaults follow the RFCs; a study that ran on ns-2
@@ -19,7 +20,8 @@ pub struct TransportParams {
     /// The congestion controller: `tcp` (RFC 5681), `cubic` (RFC 9438), `dctcp` (RFC 8257) or `swift` (SIGCOMM
     /// 2020); or `datagram`: no TCP but packets that leave at `pacing_rate`, or at the rate of the NIC, and are neither
     /// acknowledged nor repaired, so that a message is lost with any of its packets. Of the other keys, `segment`,
-    /// `header` (28 B for UDP), `connections` and `priority` apply to datagrams. Default `tcp`.
+    /// `header` (28 B for UDP), `connections` and `priority` apply to datagrams. `dcqcn` (SIGCOMM 2015) and `hpcc`
+    /// (SIGCOMM 2019) are controllers of RoCE, whose keys are in `roce`. Default `tcp`.
     pub kind: Kind,
     /// How losses are repaired: `reno` (RFC 5681: one loss a window), `newreno` (RFC 6582) or `sack`
     /// (RFC 2018 and 6675). Default `sack`.
@@ -162,6 +164,9 @@ pub struct TransportParams {
     /// Swift's target delay, and how its window follows it.
     #[serde(skip_serializing_if = "SwiftParams::is_default")]
     pub swift: SwiftParams,
+    /// Queue pairs of RoCE, and their controllers.
+    #[serde(skip_serializing_if = "RoceParams::is_default")]
+    pub roce: RoceParams,
     /// The congestion controllers of single workloads, by the workload's name, where it is not `kind`:
     /// `workload.background = "cubic"`. All other keys are for all workloads. Default none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -251,6 +256,7 @@ impl Default for TransportParams {
             dctcp: DctcpParams::default(),
             cubic: CubicParams::default(),
             swift: SwiftParams::default(),
+            roce: RoceParams::default(),
             workload: BTreeMap::new(),
             mptcp: None,
         }

@@ -24,6 +24,7 @@ pub const CUBIC: Description = Description {
     kernel_name: Some("cubic"),
     delays_acks: true,
     needs_marks: false,
+    needs_stamps: false,
 };
 
 /// The parameters of CUBIC (RFC 9438), in `[transport.cubic]`.

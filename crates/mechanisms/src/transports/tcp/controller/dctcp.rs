@@ -30,6 +30,7 @@ pub const DCTCP: Description = Description {
     kernel_name: Some("dctcp"),
     delays_acks: true,
     needs_marks: true,
+    needs_stamps: false,
 };
 
 /// The parameters of DCTCP (RFC 8257), in `[transport.dctcp]`.

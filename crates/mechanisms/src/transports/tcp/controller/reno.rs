@@ -21,6 +21,7 @@ pub const RENO: Description = Description {
     kernel_name: Some("reno"),
     delays_acks: true,
     needs_marks: false,
+    needs_stamps: false,
 };
 
 /// Opens the window for an ACK of `acked` new bytes.

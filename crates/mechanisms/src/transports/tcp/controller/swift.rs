@@ -35,8 +35,14 @@ use crate::transports::tcp::FAMILY;
 use crate::transports::tcp::congestion::{Ack, Cause, CongestionControl, Cut, Limits, Window};
 
 /// The description of Swift. Its ACKs are not delayed, since Swift measures delay.
-pub const SWIFT: Description =
-    Description { name: "swift", family: &FAMILY, kernel_name: None, delays_acks: false, needs_marks: false };
+pub const SWIFT: Description = Description {
+    name: "swift",
+    family: &FAMILY,
+    kernel_name: None,
+    delays_acks: false,
+    needs_marks: false,
+    needs_stamps: false,
+};
 
 /// The parameters of Swift (`transport.kind = "swift"`). Windows are counted in segments.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

@@ -1,0 +1,185 @@
+//! [`Endpoint`]: one end of a connection, of whichever family carries it.
+
+use plimsoll_units::{Rate, Span, Time};
+
+use super::describe::Family;
+use super::roce::QueuePair;
+use crate::tcp::{self, Counters, Delivered, Offer, TcpConfig, TcpSegment, WindowState};
+use crate::telemetry::Stamps;
+
+/// One end of a connection whose messages are byte streams in order: TCP's, or a queue pair of RoCE.
+///
+/// After every [`write`](Endpoint::write), [`on_segment`](Endpoint::on_segment) and
+/// [`on_deadline`](Endpoint::on_deadline), call [`poll_transmit`](Endpoint::poll_transmit) until it returns `None`, and
+/// call `on_deadline` at [`deadline`](Endpoint::deadline).
+#[derive(Debug)]
+pub enum Endpoint {
+    /// An end of a TCP connection.
+    Tcp(tcp::Endpoint),
+    /// A queue pair.
+    Roce(Box<QueuePair>),
+}
+
+/// The path of an endpoint's packets, as its controller may take account of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PathFacts {
+    /// The switches on the shortest path.
+    pub switches: u32,
+    /// The rate of the NIC.
+    pub nic_rate: Rate,
+    /// The time that a full packet and its acknowledgement take on an idle network.
+    pub round_trip: Span,
+}
+
+/// Calls a method of whichever endpoint it is: TCP's, or the queue pair's.
+macro_rules! of_each {
+    ($self:ident, $tcp:ident => $of_tcp:expr, $pair:ident => $of_pair:expr) => {
+        match $self {
+            Endpoint::Tcp($tcp) => $of_tcp,
+            Endpoint::Roce($pair) => $of_pair,
+        }
+    };
+}
+
+impl Endpoint {
+    /// Makes a closed end of the family that `config` names.
+    pub fn new(config: &TcpConfig) -> Endpoint {
+        if config.is_roce() {
+            Endpoint::Roce(Box::new(QueuePair::new(&config.roce)))
+        } else {
+            Endpoint::Tcp(tcp::Endpoint::new(config))
+        }
+    }
+
+    /// Returns whether the controller may take account of the path ([`Endpoint::set_path`]).
+    pub fn regards_path(&self) -> bool {
+        of_each!(self, tcp => tcp.regards_path(), _pair => true)
+    }
+
+    /// Tells the controller the path of this end's packets.
+    pub fn set_path(&mut self, config: &TcpConfig, path: PathFacts) {
+        of_each!(self,
+            tcp => tcp.set_path(path.switches),
+            pair => pair.set_path(&config.roce, path.nic_rate, path.round_trip));
+    }
+
+    /// The application appends a message of `bytes` bytes.
+    #[inline]
+    pub fn write(&mut self, config: &TcpConfig, now: Time, bytes: u64) {
+        of_each!(self, tcp => tcp.write(config, now, bytes), pair => pair.write(bytes));
+    }
+
+    /// A segment arrived. `stamps` returns the telemetry that came with it; only RoCE asks.
+    #[inline(always)] // a simulator's hot loop calls it
+    pub fn on_segment<'a>(
+        &mut self,
+        config: &TcpConfig,
+        now: Time,
+        segment: &TcpSegment,
+        stamps: impl FnOnce() -> Option<&'a Stamps>,
+    ) -> Delivered {
+        of_each!(self,
+            tcp => tcp.on_segment(config, now, segment),
+            pair => pair.on_segment(&config.roce, now, segment, stamps()))
+    }
+
+    /// Returns the next segment that leaves now.
+    #[inline]
+    pub fn poll_transmit(&mut self, config: &TcpConfig, now: Time) -> Option<TcpSegment> {
+        of_each!(self,
+            tcp => tcp.poll_transmit(config, now),
+            pair => pair.poll_transmit(&config.roce, now))
+    }
+
+    /// Returns whether the next segment that leaves has no data.
+    #[inline]
+    pub fn owes_ack(&self) -> bool {
+        of_each!(self, tcp => tcp.owes_ack(), pair => pair.owes_answer())
+    }
+
+    /// Returns whether the next segment waits until the NIC has sent all that it has: data of RoCE, which the NIC takes
+    /// from one queue pair after the other.
+    #[inline]
+    pub fn awaits_nic(&self, config: &TcpConfig, now: Time) -> bool {
+        of_each!(self,
+            _tcp => false,
+            pair => !pair.owes_answer() && pair.has_packet(&config.roce, now))
+    }
+
+    /// Returns the new data that segmentation offload may hold back; `None` if there is none, and with RoCE.
+    pub fn offer(&self, config: &TcpConfig) -> Option<Offer> {
+        of_each!(self, tcp => tcp.offer(config), _pair => None)
+    }
+
+    /// Returns when [`on_deadline`](Endpoint::on_deadline) must be called, if nothing more may be sent at `now`;
+    /// [`Time::MAX`] if never.
+    #[inline]
+    pub fn deadline(&self, config: &TcpConfig, now: Time) -> Time {
+        of_each!(self, tcp => tcp.deadline(), pair => pair.deadline(&config.roce, now))
+    }
+
+    /// Handles the [`deadline`](Endpoint::deadline) that has passed.
+    pub fn on_deadline(&mut self, config: &TcpConfig, now: Time) {
+        of_each!(self, tcp => tcp.on_deadline(config, now), pair => pair.on_deadline(&config.roce, now));
+    }
+
+    /// Returns the bytes handed to the application.
+    #[inline]
+    pub fn received(&self) -> u64 {
+        of_each!(self, tcp => tcp.received(), pair => pair.received())
+    }
+
+    /// Returns the bytes of this end that the other has acknowledged.
+    #[inline]
+    pub fn acknowledged(&self) -> u64 {
+        of_each!(self, tcp => tcp.acknowledged(), pair => pair.acknowledged())
+    }
+
+    /// Returns the bytes sent at least once.
+    #[inline]
+    pub fn sent(&self) -> u64 {
+        of_each!(self, tcp => tcp.sent(), pair => pair.sent())
+    }
+
+    /// Returns the bytes that the application wrote.
+    #[inline]
+    pub fn written(&self) -> u64 {
+        of_each!(self, tcp => tcp.written(), pair => pair.written())
+    }
+
+    /// Returns the written bytes that are not known to be received.
+    pub fn remaining(&self) -> u64 {
+        of_each!(self, tcp => tcp.remaining(), pair => pair.written() - pair.acknowledged())
+    }
+
+    /// Returns whether everything written is acknowledged, and nothing is due to be sent.
+    pub fn is_idle(&self) -> bool {
+        of_each!(self, tcp => tcp.is_idle(), pair => pair.is_idle())
+    }
+
+    /// Returns a sample of the sender's window and timers, for time series.
+    pub fn window(&self, config: &TcpConfig) -> WindowState {
+        of_each!(self, tcp => tcp.window(), pair => pair.window(&config.roce))
+    }
+
+    /// Returns the endpoint's counters since it was made.
+    pub fn counters(&self) -> Counters {
+        of_each!(self, tcp => tcp.counters(), pair => pair.counters())
+    }
+
+    /// Asks memory for what an arriving segment will use behind the endpoint.
+    #[inline]
+    pub fn prefetch(&self) {
+        of_each!(self,
+            tcp => tcp.prefetch(),
+            pair => plimsoll_memory::prefetch_for_later(&**pair));
+    }
+}
+
+impl TcpConfig {
+    /// Returns whether connections are queue pairs of RoCE.
+    pub fn is_roce(&self) -> bool {
+        let family: &Family = self.params.kind.describe().family;
+        self.custom.is_none() && family.is_roce
+    }
+}

@@ -1,0 +1,32 @@
+//! [`RoceConfig`]: what all queue pairs of a transport share.
+
+use plimsoll_units::{Rate, Span};
+
+use super::params::{RoceParams, RoceWindow};
+use crate::transports::Kind;
+
+/// The configuration of queue pairs: sizes in bytes, and the parameters.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RoceConfig {
+    /// The controller.
+    pub kind: Kind,
+    /// The payload of a full packet.
+    pub payload: u64,
+    /// The bytes of all headers of a data packet.
+    pub header: u64,
+    /// The parameters, which [`RoceParams::validate`] has accepted.
+    pub params: RoceParams,
+}
+
+impl RoceConfig {
+    /// Returns the time that a full packet takes at `rate`, at which a packet with `len` bytes of payload leaves the
+    /// link to the next.
+    pub(super) fn gap(&self, len: u64, rate: Rate) -> Span {
+        plimsoll_units::Bytes::new(len + self.header).time_at(rate)
+    }
+
+    /// Returns whether the window of a queue pair follows its rate.
+    pub(super) fn has_window(&self) -> bool {
+        self.params.window == RoceWindow::Bdp
+    }
+}

@@ -1,0 +1,352 @@
+//! [`QueuePair`]: one end of a connection, and the order in which its packets leave.
+
+use plimsoll_units::{Rate, Span, Time};
+
+use super::config::RoceConfig;
+use super::requests::RequestSide;
+use super::responses::{Answer, ResponseSide};
+use crate::tcp::{Counters, Delivered, EcnField, Flags, TcpSegment, WindowState};
+use crate::telemetry::Stamps;
+
+/// One end of a connection of the RoCE family.
+///
+/// After every [`write`](QueuePair::write), [`on_segment`](QueuePair::on_segment) and
+/// [`on_deadline`](QueuePair::on_deadline), call [`poll_transmit`](QueuePair::poll_transmit) until it returns `None`,
+/// and call `on_deadline` at [`deadline`](QueuePair::deadline).
+///
+/// On the wire a data packet that asks for an acknowledgement has CWR; an acknowledgement has ACK, a NAK has CWR as
+/// well, and a CNP has ECE and no ACK.
+#[derive(Debug)]
+pub struct QueuePair {
+    requests: RequestSide,
+    responses: ResponseSide,
+    sent: u64,
+    heard: u64,
+    marked: u64,
+}
+
+impl QueuePair {
+    /// Makes a queue pair at a NIC of unlimited rate, until [`set_path`](QueuePair::set_path) says which.
+    pub fn new(config: &RoceConfig) -> QueuePair {
+        QueuePair {
+            requests: RequestSide::new(config),
+            responses: ResponseSide::default(),
+            sent: 0,
+            heard: 0,
+            marked: 0,
+        }
+    }
+
+    /// The queue pair's NIC sends at `rate`, and an idle path to the other end and back takes `round_trip`.
+    pub fn set_path(&mut self, config: &RoceConfig, rate: Rate, round_trip: Span) {
+        self.requests.set_path(config, rate, round_trip);
+    }
+
+    /// The application posts a message of `bytes` bytes.
+    pub fn write(&mut self, bytes: u64) {
+        self.requests.write(bytes);
+    }
+
+    /// A segment arrived, with the `stamps` of the ports that the data it acknowledges has passed.
+    pub fn on_segment(
+        &mut self,
+        config: &RoceConfig,
+        now: Time,
+        segment: &TcpSegment,
+        stamps: Option<&Stamps>,
+    ) -> Delivered {
+        self.heard += 1;
+        let mut delivered = Delivered::default();
+        if segment.len > 0 {
+            self.marked += u64::from(segment.ecn == EcnField::Ce);
+            delivered.new_bytes = self.responses.on_data(config, now, segment);
+        } else if segment.flags.has(Flags::ACK) {
+            let is_nak = segment.flags.has(Flags::CWR);
+            delivered.acked = self.requests.on_ack(config, now, segment.ack, is_nak, stamps);
+        } else if segment.flags.has(Flags::ECE) {
+            self.requests.on_cnp(config, now);
+        }
+        delivered
+    }
+
+    /// Returns the next segment that leaves now: an answer to the other end's data, or data.
+    pub fn poll_transmit(&mut self, config: &RoceConfig, now: Time) -> Option<TcpSegment> {
+        let segment = match self.responses.take_answer() {
+            Some(Answer::Notify) => TcpSegment { flags: Flags::ECE, ..TcpSegment::default() },
+            Some(Answer::Ack { next, is_nak }) => TcpSegment {
+                seq: self.requests.sent(),
+                ack: next,
+                flags: Flags::ACK.with_if(is_nak, Flags::CWR),
+                ..TcpSegment::default()
+            },
+            None => self.requests.next_packet(config, now)?,
+        };
+        self.sent += 1;
+        Some(segment)
+    }
+
+    /// Returns whether the next segment that leaves answers the other end's data.
+    pub fn owes_answer(&self) -> bool {
+        self.responses.owes_answer()
+    }
+
+    /// Returns whether a data packet may leave now, as far as window and rate say.
+    pub fn has_packet(&self, config: &RoceConfig, now: Time) -> bool {
+        self.requests.has_packet(config, now)
+    }
+
+    /// Returns when [`on_deadline`](QueuePair::on_deadline) must be called, if there was nothing to send at `now`;
+    /// [`Time::MAX`] if never.
+    pub fn deadline(&self, config: &RoceConfig, now: Time) -> Time {
+        self.requests.deadline(config, now)
+    }
+
+    /// Handles the [`deadline`](QueuePair::deadline) that has passed.
+    pub fn on_deadline(&mut self, config: &RoceConfig, now: Time) {
+        self.requests.on_deadline(config, now);
+    }
+
+    /// Returns the bytes handed to the application.
+    pub fn received(&self) -> u64 {
+        self.responses.received()
+    }
+
+    /// Returns the bytes of this end that the other has acknowledged.
+    pub fn acknowledged(&self) -> u64 {
+        self.requests.acknowledged()
+    }
+
+    /// Returns the bytes sent at least once.
+    pub fn sent(&self) -> u64 {
+        self.requests.sent()
+    }
+
+    /// Returns the bytes that the application wrote.
+    pub fn written(&self) -> u64 {
+        self.requests.written()
+    }
+
+    /// Returns whether everything written is acknowledged, and no answer is due.
+    pub fn is_idle(&self) -> bool {
+        self.acknowledged() == self.written() && !self.owes_answer()
+    }
+
+    /// Returns a sample of rate and window, for time series.
+    pub fn window(&self, config: &RoceConfig) -> WindowState {
+        self.requests.window_state(config)
+    }
+
+    /// Returns the queue pair's counters since it was made.
+    pub fn counters(&self) -> Counters {
+        Counters {
+            segments_sent: self.sent,
+            segments_received: self.heard,
+            ce_received: self.marked,
+            ..self.requests.counters()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::transports::Kind;
+    use crate::transports::roce::{RoceParams, RoceWindow};
+
+    const LINE: Rate = Rate::from_gbps(10);
+    const RTT: Span = Span::from_us(10);
+
+    fn config(params: RoceParams) -> RoceConfig {
+        RoceConfig { kind: Kind::Dcqcn, payload: 1_000, header: 48, params }
+    }
+
+    fn pair(config: &RoceConfig) -> QueuePair {
+        let mut pair = QueuePair::new(config);
+        pair.set_path(config, LINE, RTT);
+        pair
+    }
+
+    fn at(ns: u64) -> Time {
+        Time::ZERO + Span::from_ns(ns)
+    }
+
+    /// Everything that leaves by itself until `until`, with its time.
+    fn sent(pair: &mut QueuePair, config: &RoceConfig, from: Time, until: Time) -> Vec<(Time, TcpSegment)> {
+        let (mut now, mut all) = (from, Vec::new());
+        loop {
+            while let Some(segment) = pair.poll_transmit(config, now) {
+                all.push((now, segment));
+            }
+            let due = pair.deadline(config, now);
+            if due > until {
+                return all;
+            }
+            now = due;
+            pair.on_deadline(config, now);
+        }
+    }
+
+    fn data(seq: u64, len: u32) -> TcpSegment {
+        TcpSegment { seq, len, ecn: EcnField::Ect, ..TcpSegment::default() }
+    }
+
+    /// The answers to packets that arrive, as text: `ack N`, `nak N`, `cnp`.
+    fn answers(pair: &mut QueuePair, config: &RoceConfig, now: Time) -> Vec<String> {
+        std::iter::from_fn(|| pair.poll_transmit(config, now))
+            .map(|answer| match (answer.flags.has(Flags::ACK), answer.flags.has(Flags::CWR)) {
+                (false, _) => "cnp".to_owned(),
+                (true, false) => format!("ack {}", answer.ack),
+                (true, true) => format!("nak {}", answer.ack),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn packets_end_with_their_message_and_leave_at_the_rate() {
+        let config = config(RoceParams { ack_every: 3, ..RoceParams::default() });
+        let mut pair = pair(&config);
+        [1_500, 1, 4_000].into_iter().for_each(|bytes| pair.write(bytes));
+        // A byte takes 0.8 ns; a header has 48 bytes.
+        let shape: Vec<_> = sent(&mut pair, &config, Time::ZERO, at(20_000))
+            .iter()
+            .map(|(at, packet)| (at.as_ps() / 100, packet.seq, packet.len, packet.flags.has(Flags::CWR)))
+            .collect();
+        assert_eq!(
+            shape,
+            [
+                (0, 0, 1_000, false),
+                (8_384, 1_000, 500, true),
+                (12_768, 1_500, 1, true),
+                (13_160, 1_501, 1_000, false),
+                (21_544, 2_501, 1_000, false),
+                (29_928, 3_501, 1_000, true),
+                (38_312, 4_501, 1_000, true),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_window_limits_what_is_outstanding_and_its_last_packet_asks() {
+        let config =
+            config(RoceParams { window: RoceWindow::Bdp, ack_every: 1_000, ..RoceParams::default() });
+        let mut pair = pair(&config);
+        pair.write(100_000);
+        // 10 Gb/s x 10 us = 12,500 B: a packet leaves while fewer are outstanding.
+        let first = sent(&mut pair, &config, Time::ZERO, at(100_000));
+        assert_eq!(first.len(), 13);
+        let asks: Vec<_> = first.iter().map(|(_, packet)| packet.flags.has(Flags::CWR)).collect();
+        assert_eq!(asks.iter().rposition(|asks| *asks), Some(12));
+        assert_eq!(asks.iter().filter(|asks| **asks).count(), 1);
+        let ack = TcpSegment { ack: 2_000, flags: Flags::ACK, ..TcpSegment::default() };
+        pair.on_segment(&config, at(100_000), &ack, None);
+        assert_eq!(sent(&mut pair, &config, at(100_000), at(150_000)).len(), 2);
+    }
+
+    #[test]
+    fn one_nak_until_the_gap_has_closed_and_duplicates_are_acknowledged() {
+        let config = config(RoceParams::default());
+        let mut pair = pair(&config);
+        let mut arrive = |seq, asks| {
+            let packet = TcpSegment { flags: Flags::NONE.with_if(asks, Flags::CWR), ..data(seq, 1_000) };
+            let delivered = pair.on_segment(&config, at(seq), &packet, None).new_bytes;
+            (delivered, answers(&mut pair, &config, at(seq)))
+        };
+        let none = Vec::<String>::new();
+        assert_eq!(arrive(0, true), (1_000, vec!["ack 1000".to_owned()]));
+        assert_eq!(arrive(1_000, false), (1_000, none.clone()));
+        assert_eq!(arrive(3_000, true), (0, vec!["nak 2000".to_owned()]));
+        assert_eq!(arrive(4_000, true), (0, none.clone()));
+        assert_eq!(arrive(1_000, false), (0, vec!["ack 2000".to_owned()]), "a duplicate");
+        assert_eq!(arrive(2_000, false), (1_000, none), "the gap has closed");
+        assert_eq!(arrive(4_000, true), (0, vec!["nak 3000".to_owned()]), "the next gap");
+    }
+
+    #[test]
+    fn marks_are_notified_at_once_and_then_once_an_interval() {
+        let cnp_interval = Some(Span::from_us(50));
+        let config = config(RoceParams { cnp_interval, ..RoceParams::default() });
+        let mut pair = pair(&config);
+        let mut notified = Vec::new();
+        for us in 0..200 {
+            let now = at(1_000 * us);
+            let packet = TcpSegment { ecn: EcnField::Ce, ..data(1_000 * us, 1_000) };
+            pair.on_segment(&config, now, &packet, None);
+            if answers(&mut pair, &config, now).contains(&"cnp".to_owned()) {
+                notified.push(us);
+            }
+        }
+        assert_eq!(notified, [0, 50, 100, 150]);
+        assert_eq!(pair.counters().ce_received, 200);
+    }
+
+    #[test]
+    fn a_nak_and_a_timeout_go_back_to_the_first_packet_that_is_missing() {
+        let config = config(RoceParams { timeout: Span::from_us(100), ..RoceParams::default() });
+        let mut pair = pair(&config);
+        pair.write(5_000);
+        assert_eq!(sent(&mut pair, &config, Time::ZERO, at(20_000)).len(), 5);
+        let nak = TcpSegment { ack: 3_000, flags: Flags::ACK.with(Flags::CWR), ..TcpSegment::default() };
+        assert_eq!(pair.on_segment(&config, at(20_000), &nak, None).acked, 3_000);
+        let again: Vec<_> = sent(&mut pair, &config, at(20_000), at(60_000));
+        let seqs =
+            |sent: &[(Time, TcpSegment)]| sent.iter().map(|(_, packet)| packet.seq).collect::<Vec<_>>();
+        assert_eq!(seqs(&again), [3_000, 4_000]);
+        assert!(again.iter().all(|(_, packet)| packet.flags.has(Flags::RETRANSMISSION)));
+        // Nothing is heard: the timer runs from the last acknowledgement of new data.
+        let late = sent(&mut pair, &config, at(60_000), at(125_000));
+        assert_eq!((late[0].0, seqs(&late)), (at(120_000), vec![3_000, 4_000]));
+        assert_eq!((pair.counters().timeouts, pair.counters().retransmissions), (1, 4));
+    }
+
+    proptest! {
+        /// Over a channel that loses packets of either direction, everything arrives once and in order, and the sender
+        /// learns of it.
+        #[test]
+        fn everything_arrives_whatever_is_lost(
+            sizes in prop::collection::vec(1u64..20_000, 1..8),
+            ack_every in 1u32..5,
+            window in any::<bool>(),
+            mut lost in prop::collection::vec(prop::bool::weighted(0.2), 400),
+        ) {
+            let window = if window { RoceWindow::Bdp } else { RoceWindow::Off };
+            let timeout = Span::from_us(50);
+            let config = config(RoceParams { ack_every, window, timeout, ..RoceParams::default() });
+            let (mut sender, mut receiver) = (pair(&config), pair(&config));
+            sizes.iter().for_each(|bytes| sender.write(*bytes));
+            let mut channel: VecDeque<(Time, bool, TcpSegment)> = VecDeque::new();
+            let mut now = Time::ZERO;
+            let mut delivered = 0;
+            for _ in 0..20_000 {
+                for (pair, to_receiver) in [(&mut sender, true), (&mut receiver, false)] {
+                    while let Some(segment) = pair.poll_transmit(&config, now) {
+                        if !lost.pop().unwrap_or(false) {
+                            channel.push_back((now + RTT / 2, to_receiver, segment));
+                        }
+                    }
+                }
+                if sender.is_idle() {
+                    break;
+                }
+                let arrival = channel.front().map_or(Time::MAX, |(at, ..)| *at);
+                now = arrival.min(sender.deadline(&config, now));
+                prop_assert!(now < Time::MAX, "stuck: {sender:?} {receiver:?}");
+                if arrival == now && let Some((_, to_receiver, segment)) = channel.pop_front() {
+                    if to_receiver {
+                        delivered += receiver.on_segment(&config, now, &segment, None).new_bytes;
+                    } else {
+                        sender.on_segment(&config, now, &segment, None);
+                    }
+                } else {
+                    sender.on_deadline(&config, now);
+                }
+            }
+            prop_assert_eq!(delivered, sizes.iter().sum::<u64>());
+            prop_assert_eq!(receiver.received(), delivered);
+            prop_assert!(sender.is_idle());
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! RoCE in whole runs: what HPCC and DCQCN do to one queue, that all queue pairs of a NIC have their turn, and that
+//! nothing is lost for good.
+
+use plimsoll_results::Digest;
+use plimsoll_sim::run_in_parts;
+use plimsoll_units::{Span, Time};
+
+use crate::truth::lab::{Run, model, run};
+
+/// `senders` queue pairs to one host over links of `rate`, endless, with `transport` and the switch port `port`.
+fn incast(senders: u32, rate: &str, ms: u32, transport: &str, port: &str) -> Run {
+    run(&format!(
+        "version = 1\ntitle = 'queue pairs to one host'\n[run]\nduration = '{ms}ms'\n\
+         [topology]\nkind = 'rack'\nhosts = {}\nrate = '{rate}'\ndelay = '1us'\n\
+         [port.switch]\nbuffer = '32MB'\n{port}\n\
+         [transport]\nsegment = '1000B'\nheader = '48B'\n{transport}\n\
+         [workload.w]\nkind = 'flows'\nfrom = 'others'\nto = 'client'\n\
+         [observe]\nlinks = true\nflow_series = '50us'\nqueue.switch = {{ port = 'client', every = '1us' }}\n",
+        senders + 1
+    ))
+}
+
+/// Jain's index of what each flow had acknowledged in the second half of a run.
+fn fairness(run: &Run, flows: u32, ms: u64) -> f64 {
+    let mut rates = vec![0.0; flows as usize];
+    let half = Time::ZERO + Span::from_us(500 * ms);
+    for point in run.series.iter().filter(|point| point.time > half) {
+        rates[point.connection as usize] += point.rate.as_bps() as f64;
+    }
+    let (sum, squares): (f64, f64) = (rates.iter().sum(), rates.iter().map(|rate| rate * rate).sum());
+    sum * sum / squares / f64::from(flows)
+}
+
+/// The rate at which data was acknowledged in the second half of a run, in Gb/s.
+fn used(run: &Run, flows: u32, ms: u64) -> f64 {
+    let half = Time::ZERO + Span::from_us(500 * ms);
+    let points = run.series.iter().filter(|point| point.time > half);
+    let (sum, count) =
+        points.fold((0.0, 0), |(sum, count), point| (sum + point.rate.as_bps() as f64, count + 1));
+    sum / f64::from(count) * f64::from(flows) / 1e9
+}
+
+#[test]
+fn hpcc_drains_the_queue_of_an_incast_and_holds_the_target() {
+    let int = "int = { header = '42B', hop = '0B' }";
+    let run = incast(16, "100Gbps", 2, "kind = 'hpcc'", int);
+    let queue = run.queue("switch");
+    // 16 flows send a bandwidth-delay product each at line rate, while the link drains one: the paper's Fig. 13 has a
+    // peak of 853 KB at 6 us, whatever the controller.
+    let peak = queue.max_bytes.iter().copied().max().unwrap();
+    let at = queue.max_bytes.iter().position(|bytes| *bytes == peak).unwrap();
+    assert!((780_000..=900_000).contains(&peak) && (5..=7).contains(&at), "{peak} at {at} us");
+    // Then it drains at the line's rate, 12.5 KB a microsecond, and stays short.
+    let mean = &queue.mean_bytes;
+    let drained = (mean[10] - mean[50]) / 40.0;
+    assert!((11_800.0..=12_500.0).contains(&drained), "{drained}");
+    assert!(mean[200..].iter().all(|bytes| *bytes < 30_000.0), "{:?}", &mean[200..]);
+    let settled = mean[1_000..].iter().sum::<f64>() / 1_000.0;
+    assert!(settled < 5_000.0, "{settled}");
+    let used = queue.bytes as f64 * 8.0 / 2e-3 / 100e9;
+    assert!((0.9..=0.97).contains(&used), "{used}");
+    assert!(fairness(&run, 16, 2) > 0.9, "{}", fairness(&run, 16, 2));
+}
+
+#[test]
+fn dcqcn_shares_a_link_and_a_window_keeps_its_queue_short() {
+    let nic = (100.0, "100Gbps", "roce.dcqcn = { gain = 0.00390625 }", "400KB", "1600KB", 0.2);
+    let paper = "roce.dcqcn = { form = 'paper', gain = 0.00390625, alpha_period = '55us', timer = '55us', \
+                 fast_recovery = 5, increase = '40Mbps', hyper_increase = '400Mbps' }";
+    let paper = (40.0, "40Gbps", paper, "5KB", "200KB", 0.01);
+    for (of_line, rate, rules, min, max, probability) in [nic, paper] {
+        let marks = format!(
+            "red = {{ min = '{min}', max = '{max}', probability = {probability}, marks = 'independent' }}"
+        );
+        let run = |window: &str| {
+            let transport = format!("kind = 'dcqcn'\n{rules}\nroce.window = '{window}'");
+            incast(4, rate, 20, &transport, &marks)
+        };
+        let [free, window] = ["off", "bdp"].map(run);
+        let peak = |run: &Run| run.queue("switch").max_bytes.iter().copied().max().unwrap();
+        for (run, name) in [(&free, "free"), (&window, "window")] {
+            let (share, used) = (fairness(run, 4, 20), used(run, 4, 20));
+            assert!(share > 0.97, "{rate}, {name}: {share}");
+            assert!(used > 0.9 * of_line, "{rate}, {name}: {used} Gb/s");
+            assert_eq!(run.counters.switch_drops + run.counters.timeouts, 0, "{rate}, {name}");
+        }
+        assert!(free.queue("switch").marks > 0, "{rate}");
+        // At most four bandwidth-delay products of 4 us and three packets' time, of which the link holds one.
+        assert!(peak(&window) as f64 <= 3.0 * of_line / 8.0 * 4_700.0, "{rate}: {}", peak(&window));
+        assert!(peak(&window) < peak(&free), "{rate}: {} {}", peak(&window), peak(&free));
+    }
+}
+
+/// Messages that lose packets in short buffers, on links between logical processes.
+fn lossy(transport: &str, port: &str) -> String {
+    format!(
+        "version = 1\ntitle = 'queue pairs that lose packets'\n[run]\nduration = '2ms'\ndrain = '2s'\n\
+         [topology]\nkind = 'leaf-spine'\nleaves = 3\nspines = 2\nhosts_per_leaf = 4\nrate = '25Gbps'\n\
+         delay = '1us'\n[port.switch]\nbuffer = '40KB'\n{port}\n\
+         [transport]\nsegment = '1000B'\nheader = '48B'\nroce.timeout = '500us'\n{transport}\n\
+         [workload.incast]\nkind = 'incast'\nsize = '100KB'\nevery = '500us'\nrounds = 3\n\
+         [workload.pairs]\nkind = 'permutation'\nsize = '300KB'\nstart_within = '1ms'\n"
+    )
+}
+
+#[test]
+fn everything_arrives_however_much_is_lost_on_any_number_of_threads() {
+    let marks = "ecn = { threshold = '20KB' }";
+    for (transport, port) in [
+        ("kind = 'hpcc'", "int = {}".to_owned()),
+        ("kind = 'dcqcn'\nroce.ack_every = 4", marks.to_owned()),
+        ("kind = 'dcqcn'\nroce.window = 'bdp'\nroce.dcqcn.form = 'paper'", marks.to_owned()),
+        ("kind = 'dcqcn'", format!("{marks}\nlossless = {{ memory = '1MB', reserve = '2KB' }}")),
+    ] {
+        let text = lossy(transport, &port);
+        let alone = run(&text);
+        let late: Vec<_> = alone.messages.iter().filter(|message| message.completed.is_none()).collect();
+        assert!(late.is_empty(), "{transport}: {late:?}");
+        let has_lost = alone.counters.switch_drops > 0 && alone.counters.retransmissions > 0;
+        assert_eq!(has_lost, !port.contains("lossless"), "{transport} {:?}", alone.counters);
+        let model = model(&text, None, None);
+        for threads in [1, 2, 4] {
+            let parts = run_in_parts(&model, threads, &mut |_| true).unwrap();
+            assert_eq!(Digest::of(&parts), alone.digest(), "{transport}, {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn a_nic_takes_the_packets_of_its_queue_pairs_in_turn() {
+    let flows: String = (1..9)
+        .map(|number| format!("[workload.w{number}]\nkind = 'flows'\nfrom = 'client'\nto = 'h{number}'\n"))
+        .collect();
+    let run = run(&format!(
+        "version = 1\ntitle = 'queue pairs of one host'\n[run]\nduration = '1ms'\n\
+         [topology]\nkind = 'rack'\nhosts = 9\nrate = '10Gbps'\ndelay = '1us'\n\
+         [transport]\nkind = 'dcqcn'\nsegment = '1000B'\nheader = '48B'\n[port.switch]\necn = {{}}\n{flows}\
+         [observe]\nlinks = true\nflow_series = '50us'\nqueue.nic = {{ port = 'nic:client', every = '10us' }}\n"
+    ));
+    let nic = run.queue("nic");
+    assert!(*nic.max_bytes.iter().max().unwrap() <= 2 * 1_048, "one packet waits: {:?}", nic.max_bytes);
+    assert!(nic.bytes as f64 * 8.0 > 0.99 * 10e9 * 1e-3, "the link is never idle: {}", nic.bytes);
+    assert!(fairness(&run, 8, 1) > 0.999, "{}", fairness(&run, 8, 1));
+}
