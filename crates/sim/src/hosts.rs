@@ -111,6 +111,8 @@ struct HostRules {
     holds_back: bool,
     /// Something holds packets between the receiving NIC and the transport: coalescing, or a reorder buffer.
     holds_received: bool,
+    /// Acknowledgements return stamps of ports.
+    has_telemetry: bool,
     /// The transport waits for room in the NIC queue.
     backpressure: bool,
     /// Some connections are closed when they fall idle.
@@ -152,6 +154,7 @@ impl Hosts {
             rules: HostRules {
                 holds_back: backpressure || segmentation.is_some() || classes.is_some(),
                 holds_received: receive_offload.is_some() || reorder_buffers.is_some(),
+                has_telemetry: model.has_telemetry(),
                 backpressure,
                 close_when_idle: transports.close_when_idle(),
                 completes_acknowledged,
