@@ -172,7 +172,11 @@ impl Hosts {
             multipath: Multipath::new(model)?,
             datagrams: DatagramTransport::default(),
             pool: ConnectionPool::new(model),
-            goodput: GoodputMeter::new(model.workload.len(), model.observe.goodput_every),
+            goodput: GoodputMeter::new(
+                model.workload.len(),
+                model.observe.goodput_every,
+                model.measurement_window(),
+            ),
             closed: BTreeMap::new(),
             receive_offload: receive_offload.map(Box::new),
             reorder_buffers,
@@ -292,6 +296,7 @@ impl Hosts {
             let mut arrived = None;
             match step {
                 Step::Datagram(workload, packet) => {
+                    self.goodput.on_datagram(now, workload, packet.len.into());
                     arrived = Some((workload, datagram::arrival_of(fabric.network(), now, &packet)));
                 }
                 Step::Message(packet) => arrived = self.deliver_datagrams(now, fabric.network(), packet),

@@ -2,7 +2,7 @@
 
 use plimsoll_fabric::net::{HostId, Network};
 use plimsoll_mechanisms::tcp::Endpoint;
-use plimsoll_results::outcome::{self, GoodputInterval, ProcessorTotals};
+use plimsoll_results::outcome::{self, Delivered, GoodputInterval, ProcessorTotals};
 use plimsoll_traffic::ConnectionEnd as End;
 use plimsoll_units::Time;
 
@@ -89,6 +89,11 @@ impl Hosts {
     /// Returns the payload that workloads sent and received, by interval.
     pub(crate) fn goodput(&self) -> Vec<GoodputInterval> {
         self.goodput.intervals()
+    }
+
+    /// Returns the payload that each workload delivered in the measurement window of a run that has ended at `end`.
+    pub(crate) fn delivered(&self, end: Time) -> Delivered {
+        self.goodput.delivered(end)
     }
 
     /// Returns what each host's processor did until `end`; nothing where there are no processors.
