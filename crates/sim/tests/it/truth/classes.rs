@@ -81,7 +81,7 @@ fn code_points_are_the_priorities_of_their_map() {
 /// The throughput of endless flows and of messages is what was delivered between the warm-up and the end of sending.
 #[test]
 fn delivered_payload_is_that_of_the_measurement_window() {
-    let text = scenario("classes = { priority = { '6' = {} } }", "kind = 'dctcp'")
+    let text = scenario("classes = { priority = { '6' = { weight = 2 } } }", "kind = 'dctcp'")
         .replace("duration = '50ms'", "duration = '50ms'\nwarmup = '20ms'");
     let run = run(&text);
     assert_eq!(run.delivered.observed, Span::from_ms(30));
