@@ -27,8 +27,8 @@ pub(crate) struct Telemetry {
     unreturned: BTreeMap<(u32, u32), Stamps>,
     /// The stamps of acknowledgements that their host has not handled yet, by host and number.
     returned: BTreeMap<(u32, u16), Stamps>,
-    /// The number that the stamps of an acknowledgement got last.
-    last_number: u16,
+    /// The number that the stamps of an acknowledgement got last, by host.
+    last_numbers: BTreeMap<u32, u16>,
 }
 
 impl Telemetry {
@@ -66,9 +66,10 @@ impl Telemetry {
         packet.ingress = 0;
         let Some(stamps) = self.take(slot) else { return };
         if packet.len == 0 {
-            // Numbers repeat after 65,535 acknowledgements, long after a host has handled or dropped this one.
-            self.last_number = self.last_number.checked_add(1).unwrap_or(1);
-            packet.ingress = self.last_number;
+            // Numbers repeat after 65,535 acknowledgements of a host, which has handled or dropped this one long before.
+            let number = self.last_numbers.entry(packet.dst.0).or_default();
+            *number = number.checked_add(1).unwrap_or(1);
+            packet.ingress = *number;
             self.returned.insert((packet.dst.0, packet.ingress), stamps);
         } else if packet.flags.has(Flags::ACK) {
             self.unreturned.insert((packet.flow, packet.dst.0), stamps);
@@ -125,7 +126,7 @@ mod tests {
         let mut queue_of = |packet| telemetry.take_returned(packet).map(|stamps| stamps.queue_bytes());
         assert_eq!([queue_of(&first), queue_of(&second), queue_of(&first)], [Some(10), Some(20), None]);
         assert!(telemetry.returned.is_empty());
-        telemetry.last_number = u16::MAX;
+        telemetry.last_numbers.insert(1, u16::MAX);
         assert_eq!(arrive(&mut telemetry, 7, 0, Flags::ACK, 0).ingress, 1);
     }
 }

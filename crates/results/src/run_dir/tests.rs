@@ -56,6 +56,7 @@ fn a_run_reads_back_to_the_last_digest() {
         assert_eq!(Digest::of(&read.outcome), written.digest);
         assert_eq!(read.outcome.warnings, written.outcome.warnings);
         assert_eq!(read.outcome.counters, written.outcome.counters);
+        assert_eq!(read.outcome.delivered, written.outcome.delivered);
     }
     assert!(Summary::of(&read, &Options::default()) == summary);
     assert!(run.read_summary().unwrap() == summary);
