@@ -613,9 +613,15 @@ class Host(TypedDict, total=False):
     """The processor: the costs of the host's network stack, by frame, segment and byte."""
     priority: Mapping[str, int]
     """The 802.1p priority of a workload's packets, by its name: 0 (the default, the lowest) to 7."""
+    dscp: Mapping[str, Union[str, int]]
+    """The DSCP of a workload's packets, by its name, in place of a priority: 0 to 63, or a name such as `"EF"`,
+    `"CS1"` or `"AF41"`. Packets of an emulated run carry it."""
+    dscp_to_priority: Mapping[str, int]
+    """The priority of packets with a DSCP, such as `"EF" = 7`, or with one of several, such as `"8..15" = 1`, the
+    last one included; one map for the whole network. Default the upper three bits of the DSCP."""
     priority_by_size: Sequence[Bytes]
-    """Priority by the size of a message, for workloads without one in `priority`: up to the first size it is 7, up
-    to the second 6, and so on; at most 7 sizes, each larger than the one before. Default none."""
+    """Priority by the size of a message, for workloads without one in `priority` or `dscp`: up to the first size it
+    is 7, up to the second 6, and so on; at most 7 sizes, each larger than the one before. Default none."""
     ack_priority: int
     """The priority of packets without data, 0 to 7. Default that of their connection."""
     cnp_priority: int
@@ -2450,9 +2456,15 @@ class HostPartial(TypedDict, total=False):
     """The processor: the costs of the host's network stack, by frame, segment and byte."""
     priority: Mapping[str, int]
     """The 802.1p priority of a workload's packets, by its name: 0 (the default, the lowest) to 7."""
+    dscp: Mapping[str, Union[str, int]]
+    """The DSCP of a workload's packets, by its name, in place of a priority: 0 to 63, or a name such as `"EF"`,
+    `"CS1"` or `"AF41"`. Packets of an emulated run carry it."""
+    dscp_to_priority: Mapping[str, int]
+    """The priority of packets with a DSCP, such as `"EF" = 7`, or with one of several, such as `"8..15" = 1`, the
+    last one included; one map for the whole network. Default the upper three bits of the DSCP."""
     priority_by_size: Sequence[Bytes]
-    """Priority by the size of a message, for workloads without one in `priority`: up to the first size it is 7, up
-    to the second 6, and so on; at most 7 sizes, each larger than the one before. Default none."""
+    """Priority by the size of a message, for workloads without one in `priority` or `dscp`: up to the first size it
+    is 7, up to the second 6, and so on; at most 7 sizes, each larger than the one before. Default none."""
     ack_priority: int
     """The priority of packets without data, 0 to 7. Default that of their connection."""
     cnp_priority: int

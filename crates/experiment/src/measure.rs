@@ -248,7 +248,8 @@ impl Measure {
                 };
                 if self.quantity.needs_end && workload.params().supply() == Supply::Endless {
                     let message = format!("the flows of `{name}` have no end, so nothing of them completes");
-                    return Err(fail(message, "a workload whose messages have a size"));
+                    let allowed = format!("a workload whose messages have a size, or `throughput({name})`");
+                    return Err(fail(message, &allowed));
                 }
                 if self.quantity.name != "deadline" || workload.params().deadline().is_some() {
                     return Ok(());

@@ -287,7 +287,7 @@ impl<H: Hooks> Fabric<H> {
             NextHop::Host => {
                 self.links.lanes.release(slot, arrived);
                 if let Some(telemetry) = &mut self.links.telemetry {
-                    telemetry.on_delivered(slot, arrived, &mut self.links.counters);
+                    telemetry.on_delivered(slot, arrived);
                 }
                 self.links.counters.packets_delivered += 1;
                 Handled::Delivered(arrived)

@@ -48,6 +48,7 @@ mod tests {
     use plimsoll_results::synthetic::{self, Shape};
 
     use super::*;
+    use crate::table::{Format, TableStyle, render};
 
     #[test]
     fn priorities_with_packets_have_a_row() {
@@ -57,5 +58,13 @@ mod tests {
         points[0].outcome.counters.by_priority = serde_json::from_str(json).unwrap();
         let grid = summary_grid(&Summary::of(&points, &Options::default())).unwrap();
         assert_eq!((grid.rows.len(), grid.columns.len()), (2, 6));
+        let csv = render(&Summary::of(&points, &Options::default()), Format::Csv, &TableStyle::default());
+        let rows: Vec<&str> = csv.lines().filter_map(|row| row.strip_prefix("trim,priority ")).collect();
+        let of_3 = ["3,marks,0.0", "3,trimmed,3.0", "3,trimmed_bytes,9.0", "3,bounced,0.0", "3,drops,0.0"];
+        for (row, expected) in rows.iter().zip(of_3) {
+            assert!(row.starts_with(expected), "{row}");
+        }
+        assert_eq!(rows.len(), 12, "{csv}");
+        assert!(rows[10].starts_with("7,drops,2.0,,,1"), "{csv}");
     }
 }

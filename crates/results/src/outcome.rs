@@ -51,6 +51,8 @@ pub struct Outcome {
     pub series: Vec<SeriesPoint>,
     /// Goodput per interval, where the scenario asks for it.
     pub goodput: Vec<GoodputInterval>,
+    /// Payload that the workloads delivered in the measurement window; nothing in an emulated run.
+    pub delivered: Delivered,
     /// The counters of the whole run, warm-up included, such as drops, marks and packet-hops.
     pub counters: Counters,
     /// The links that were slow or dead for a while, from the scenario.
@@ -209,6 +211,16 @@ pub struct GoodputInterval {
     pub sent: Bytes,
     /// Payload delivered in order to the applications.
     pub delivered: Bytes,
+}
+
+/// Payload that reached applications in the measurement window: from the warm-up to the end of the sending
+/// (`run.duration`).
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Delivered {
+    /// Length of the window.
+    pub observed: Span,
+    /// Bytes by workload, without what was delivered twice or out of order.
+    pub bytes: Vec<u64>,
 }
 
 /// A link that was slow or dead for a while.

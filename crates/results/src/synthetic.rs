@@ -5,8 +5,9 @@ use plimsoll_fabric::net::HostId;
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use crate::outcome::{
-    CircuitUse, CircuitWeek, ConnectionRecord, Counters, GoodputInterval, LinkTotals, MessageRecord, Outcome,
-    QueryRecord, QueueObservation, ScheduleTimes, SeriesPoint, Split, Supply, WorkloadInfo,
+    CircuitUse, CircuitWeek, ConnectionRecord, Counters, Delivered, GoodputInterval, LinkTotals,
+    MessageRecord, Outcome, QueryRecord, QueueObservation, ScheduleTimes, SeriesPoint, Split, Supply,
+    WorkloadInfo,
 };
 use crate::point::{PointKey, PointOutcome};
 
@@ -123,6 +124,10 @@ pub fn outcome(shape: &Shape, seed: u64, variant: &str) -> Outcome {
             })
             .collect(),
         goodput: goodput(shape, seed, effect),
+        delivered: Delivered {
+            observed: RUN - Span::from_ms(10),
+            bytes: vec![3_600_000, 200_000_000, 90_000_000],
+        },
         counters: Counters {
             packets_sent: 412_000,
             packets_delivered: 412_000 - effect.drops,

@@ -2,6 +2,7 @@
 //! probably not meant (warnings). Files that the model names are read here too.
 
 mod circuits;
+mod dscp;
 mod fault;
 mod lossless;
 mod port;
@@ -251,6 +252,7 @@ impl Checker<'_> {
             self.known_workload(&path, name, model);
             self.priority(&path, *priority);
         }
+        self.dscp(model);
         for (name, guest) in &host.guest {
             let path = ["host", "guest", name];
             self.known_workload(&path, name, model);

@@ -14,6 +14,7 @@
 mod check;
 mod de;
 mod digest;
+mod dscp;
 mod error;
 mod fabric_spec;
 mod files;
@@ -37,6 +38,7 @@ mod source;
 mod transports;
 mod unmodelled;
 
+pub use dscp::{DSCPS, DscpText};
 pub use error::{Report, ScenarioError, ScenarioWarning, did_you_mean};
 pub use files::with_files;
 pub use plimsoll_traffic::cdf::{CdfError, CdfTable};

@@ -20,6 +20,7 @@ use schemars::JsonSchema;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
+use crate::dscp::{self, DSCPS, DscpText};
 pub use crate::program::{Program, words};
 use crate::quantity::{MaybeOff, QueueLimit, on};
 pub use crate::registry::{Outside, OutsideMechanisms};
@@ -149,7 +150,19 @@ impl Model {
 
     /// Returns the priority of a workload, where the scenario gives it one by its name or its transport's.
     pub fn priority_of(&self, workload: &str) -> Option<u8> {
-        self.host.priority.get(workload).copied().or(self.transport_of(workload).priority)
+        let of_dscp = || self.dscp_of(workload).map(|dscp| self.dscp_priorities()[usize::from(dscp)]);
+        let given = self.host.priority.get(workload).copied().or_else(of_dscp);
+        given.or(self.transport_of(workload).priority)
+    }
+
+    /// Returns the DSCP of a workload's packets, where the scenario gives it one.
+    pub fn dscp_of(&self, workload: &str) -> Option<u8> {
+        self.host.dscp.get(workload)?.code_point()
+    }
+
+    /// Returns the priority of every DSCP.
+    pub fn dscp_priorities(&self) -> [u8; DSCPS] {
+        dscp::priorities(&self.host.dscp_to_priority)
     }
 
     /// Returns the transport families of the run.
@@ -212,13 +225,9 @@ impl Model {
         let mut used = [false; 8];
         let by_size = (0..8u8).filter(|level| usize::from(*level) < host.priority_by_size.len());
         let of_transports = self.carriers().filter_map(|transport| transport.priority);
-        let named = host
-            .priority
-            .values()
-            .copied()
-            .chain(host.ack_priority)
-            .chain(host.cnp_priority)
-            .chain(of_transports);
+        let of_dscp = host.dscp.keys().filter_map(|workload| self.priority_of(workload));
+        let of_answers = host.ack_priority.into_iter().chain(host.cnp_priority);
+        let named = host.priority.values().copied().chain(of_dscp).chain(of_answers).chain(of_transports);
         for priority in by_size.map(|level| 7 - level).chain(named).chain([0]) {
             used[usize::from(priority & 7)] = true;
         }
@@ -514,7 +523,15 @@ plimsoll_mechanisms::with_host_mechanisms! { table_with_mechanisms! {
     {
         /// The 802.1p priority of a workload's packets, by its name: 0 (the default, the lowest) to 7.
         priority: IndexMap<String, u8>,
-        /// Priority by the size of a message, for workloads without one in `priority`: up to the first size it is
+        /// The DSCP of a workload's packets, by its name, in place of a priority: 0 to 63, or a name such as `"EF"`,
+        /// `"CS1"` or `"AF41"`. Packets of an emulated run carry it.
+        #[serde(skip_serializing_if = "IndexMap::is_empty")]
+        dscp: IndexMap<String, DscpText>,
+        /// The priority of packets with a DSCP, such as `"EF" = 7`, or with one of several, such as `"8..15" = 1`, the
+        /// last one included; one map for the whole network. Default the upper three bits of the DSCP.
+        #[serde(skip_serializing_if = "IndexMap::is_empty")]
+        dscp_to_priority: IndexMap<String, u8>,
+        /// Priority by the size of a message, for workloads without one in `priority` or `dscp`: up to the first size it is
         /// 7, up to the second 6, and so on; at most 7 sizes, each larger than the one before. Default none.
         priority_by_size: Vec<Bytes>,
         /// The priority of packets without data, 0 to 7. Default that of their connection.

@@ -134,6 +134,7 @@ impl BuiltWorld {
         let warnings = self.warnings(end);
         let World { mut fabric, mut recorder, hosts, .. } = self.world;
         let goodput = hosts.goodput();
+        let delivered = hosts.delivered(end);
         recorder.messages.sort_unstable_by_key(|message| (message.workload, message.index));
         recorder.queries.sort_unstable_by_key(|query| (query.workload, query.index));
         recorder.observations.sort_unstable_by_key(|seen| (seen.workload, seen.index));
@@ -160,6 +161,7 @@ impl BuiltWorld {
             connections,
             series: recorder.series,
             goodput,
+            delivered,
             counters,
             faults: self.faults,
             capture: fabric.hooks_mut().capture.take().map(|kept| kept.into_capture()).unwrap_or_default(),

@@ -111,6 +111,8 @@ struct HostRules {
     holds_back: bool,
     /// Something holds packets between the receiving NIC and the transport: coalescing, or a reorder buffer.
     holds_received: bool,
+    /// Acknowledgements return stamps of ports.
+    has_telemetry: bool,
     /// The transport waits for room in the NIC queue.
     backpressure: bool,
     /// An end that finds no room in the NIC stays ahead of those that have sent.
@@ -154,6 +156,7 @@ impl Hosts {
             rules: HostRules {
                 holds_back: model.waits_for_room() || segmentation.is_some() || classes.is_some(),
                 holds_received: receive_offload.is_some() || reorder_buffers.is_some(),
+                has_telemetry: model.has_telemetry(),
                 backpressure,
                 keeps_turns: is_hybrid || model.families().any(|family| family.is_roce),
                 close_when_idle: transports.close_when_idle(),
@@ -172,7 +175,11 @@ impl Hosts {
             multipath: Multipath::new(model)?,
             datagrams: DatagramTransport::default(),
             pool: ConnectionPool::new(model),
-            goodput: GoodputMeter::new(model.workload.len(), model.observe.goodput_every),
+            goodput: GoodputMeter::new(
+                model.workload.len(),
+                model.observe.goodput_every,
+                model.measurement_window(),
+            ),
             closed: BTreeMap::new(),
             receive_offload: receive_offload.map(Box::new),
             reorder_buffers,
@@ -295,6 +302,7 @@ impl Hosts {
             let mut arrived = None;
             match step {
                 Step::Datagram(workload, packet) => {
+                    self.goodput.on_datagram(now, workload, packet.len.into());
                     arrived = Some((workload, datagram::arrival_of(fabric.network(), now, &packet)));
                 }
                 Step::Message(packet) => arrived = self.deliver_datagrams(now, fabric.network(), packet),

@@ -83,7 +83,7 @@ impl Quantity {
     pub fn form(&self) -> String {
         let subject = match self.of {
             Of::Workload => "WORKLOAD",
-            Of::WorkloadOrQueue => "queue.NAME or *",
+            Of::WorkloadOrQueue => "WORKLOAD or queue.NAME",
             Of::Queue => "queue.NAME",
             Of::Host => "host.NUMBER",
             Of::Tier => "TIER -> TIER",
@@ -327,7 +327,8 @@ pub static QUANTITIES: &[Quantity] = &[
     many("delay_until_done", Of::Queue, Unit::Time, samples::delay_until_done)
         .doc("the same, of all intervals until the last message was complete"),
     many("throughput", Of::WorkloadOrQueue, MBPS, samples::throughput).one().doc(
-        "what passed a watched queue; or, of *, what all workloads sent for the first time, by interval",
+        "payload that a workload delivered in the measurement window, from the warm-up to run.duration (in simulated \
+             runs); or what passed a watched queue; or, of *, what all workloads sent for the first time, by interval",
     ),
     one("drops", Of::Queue, Unit::Count, samples::drops).doc("packets that found no room in a watched queue"),
     one("marks", Of::Queue, Unit::Count, samples::marks).doc("packets that a watched queue marked with CE"),

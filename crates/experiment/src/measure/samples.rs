@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_results::outcome::{
-    ConnectionRecord, GoodputInterval, MessageRecord, Outcome, QueryRecord, QueueObservation,
+    ConnectionRecord, Delivered, GoodputInterval, MessageRecord, Outcome, QueryRecord, QueueObservation,
 };
 use plimsoll_results::summary::one_run::OneRun;
 use plimsoll_units::{Span, Time};
@@ -198,6 +198,11 @@ pub(super) fn throughput(of: &QuantityQuestion<'_>) -> Vec<f64> {
         let mbps =
             |interval: &GoodputInterval| interval.sent.get() as f64 * 8e-6 / interval.length.as_secs_f64();
         return trimmed(of.outcome.goodput.iter().map(mbps).collect());
+    }
+    if let Some(workload) = of.workload() {
+        let Delivered { observed, bytes } = &of.outcome.delivered;
+        let mbps = |bytes: &u64| *bytes as f64 * 8e-6 / observed.as_secs_f64();
+        return bytes.get(workload).filter(|_| !observed.is_zero()).map(mbps).into_iter().collect();
     }
     let Some(queue) = of.queue() else { return Vec::new() };
     let seconds = of.outcome.end.saturating_since(queue.from).as_secs_f64();

@@ -1,4 +1,4 @@
-use plimsoll_results::outcome::{QueueObservation, WorkloadInfo};
+use plimsoll_results::outcome::{Delivered, QueueObservation, WorkloadInfo};
 use plimsoll_units::{Rate, Time};
 
 use super::*;
@@ -150,6 +150,11 @@ fn messages_count_by_workload_size_and_creation() {
     assert_eq!(of("slowdown.p99(*, 1packets..)", 0), [3.0, 4.0]);
     assert_eq!(of("slowdown.p99(*, 1KB..2KB)", 0), [3.0]);
     assert!(of("mean(none)", 0).is_empty());
+    let delivered = Delivered { observed: Span::from_ms(2), bytes: vec![250_000, 1_000_000] };
+    let outcome = Outcome { delivered, ..outcome.clone() };
+    let throughput = |text: &str| Measure::parse(text).unwrap().samples(&outcome, Span::ZERO);
+    assert_eq!((throughput("throughput(small)"), throughput("throughput(large)")), (vec![1e3], vec![4e3]));
+    assert!(throughput("throughput(none)").is_empty() && of("throughput(small)", 0).is_empty());
     let in_ms = Measure::parse("p50(large)").unwrap().in_unit("ms").unwrap();
     assert_eq!(in_ms.estimate(&outcome, Span::ZERO).map(|e| e.value), Some(0.008));
 }

@@ -13,7 +13,7 @@ use crate::host_gate::HostGate;
 use crate::host_pacer::ScheduledPacer;
 use crate::links::Hooks;
 use crate::net::topology::Link;
-use crate::net::{HostId, MeterReading, Network, PathSelector, Port, PortId};
+use crate::net::{HostId, MeterReading, Network, Packet, PathSelector, Port, PortId};
 use crate::observed::{Counters, LinkTraffic, PauseTotals, QueueObservation, port_name};
 
 /// Observations of one direction of a link.
@@ -80,11 +80,24 @@ impl<H: Hooks> Fabric<H> {
         &self.links.counters
     }
 
-    /// Returns the telemetry of the packet that was delivered last: the stamps of its own path if it has data; if it is
-    /// an acknowledgement, those of the data packet before it, for the transport that handles it. `None` if it carries
-    /// none.
-    pub fn delivered_stamps(&self) -> Option<&Stamps> {
-        self.links.telemetry.as_ref()?.delivered()
+    /// Returns the telemetry that an acknowledgement has brought back, for the transport that handles it: the stamps of
+    /// the data packet before it. `packet` is as it was delivered, at this instant or earlier, and the stamps are
+    /// returned once. `None` if it carries none.
+    pub fn take_returned_stamps(&mut self, packet: &Packet) -> Option<Stamps> {
+        let stamps = self.links.telemetry.as_mut()?.take_returned(packet)?;
+        let counters = &mut self.links.counters;
+        counters.echoes += 1;
+        counters.echoed_stamps += stamps.hops().len() as u64;
+        counters.echoed_queue_bytes += stamps.queue_bytes();
+        counters.echoed_delay_ns += stamps.queueing_delay().as_ps() / 1_000;
+        Some(stamps)
+    }
+
+    /// Forgets the telemetry of an acknowledgement that its host has dropped.
+    pub fn forget_returned_stamps(&mut self, packet: &Packet) {
+        if let Some(telemetry) = &mut self.links.telemetry {
+            telemetry.take_returned(packet);
+        }
     }
 
     /// Returns the world's hooks.

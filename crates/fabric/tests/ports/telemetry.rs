@@ -5,7 +5,7 @@
 //! ```
 
 use plimsoll_fabric::net::topology::LinkClass;
-use plimsoll_fabric::net::{HostId, Network, Packet};
+use plimsoll_fabric::net::{Flags, HostId, Network, Packet};
 use plimsoll_fabric::{Fabric, FabricSpec, Handled};
 use plimsoll_mechanisms::telemetry::{IntParams, Stamp, Stamps};
 use plimsoll_units::{Rate, Span, Streams, Time};
@@ -24,7 +24,7 @@ fn spec(int: Option<IntParams>) -> FabricSpec {
 /// A packet of 1,000 B with data, of flow 7.
 fn data(seq: u32) -> Packet {
     let mut packet = Packet::new(HostId(0), HostId(1), 7, 1_000);
-    (packet.seq, packet.len) = (seq, 960);
+    (packet.seq, packet.len, packet.flags) = (seq, 960, Flags::ACK);
     packet
 }
 
@@ -32,22 +32,26 @@ fn ns(ns: u64) -> Time {
     Time::ZERO + Span::from_ns(ns)
 }
 
-/// A delivered packet: when, its size, and its stamps.
+/// A delivered packet: when, its size, and the stamps that it has returned.
 type Delivery = (Time, u16, Option<Stamps>);
 
-/// Sends three packets at once, and an acknowledgement of 40 B when the second has arrived. Returns all deliveries.
+/// Sends three packets at once, and an acknowledgement of 40 B when the first and the second have arrived. Their sender
+/// handles both when all has arrived. Returns all deliveries.
 fn run(spec: FabricSpec) -> (Fabric<()>, Vec<Delivery>) {
     let mut fabric = Fabric::build(spec, &Streams::new(1), ()).unwrap();
     (0..3).for_each(|number| fabric.send(Time::ZERO, data(number * 960)));
-    let (mut arrived, mut deliveries) = (Packet::default(), Vec::new());
+    let (mut arrived, mut delivered) = (Packet::default(), Vec::new());
     while let Some((now, owner)) = fabric.next_event(Time::MAX) {
         if let Handled::Delivered(&packet) = fabric.on_event(now, owner, &mut arrived) {
-            deliveries.push((now, packet.size, fabric.delivered_stamps().copied()));
-            if packet.seq == 960 {
+            delivered.push((now, packet));
+            if packet.len > 0 && packet.seq <= 960 {
                 fabric.send(now, Packet::new(HostId(1), HostId(0), 7, 40));
             }
         }
     }
+    let deliveries =
+        delivered.iter().map(|(at, packet)| (*at, packet.size, fabric.take_returned_stamps(packet)));
+    let deliveries = deliveries.collect();
     fabric.settle(ns(100_000));
     fabric.assert_conservation();
     (fabric, deliveries)
@@ -68,15 +72,20 @@ fn stamps_are_those_computed_by_hand_and_return_with_the_acknowledgement() {
     let of_first = [stamp(0, 0, 0, EDGE, 0), stamp(0, 0, 5_040, MIDDLE, 0), stamp(0, 0, 14_184, EDGE, 0)];
     // 2 B and three times 8 B on data, and the same on the acknowledgement from its first link on.
     let sizes: Vec<(Time, u16)> = deliveries.iter().map(|(at, size, _)| (*at, *size)).collect();
-    assert_eq!(sizes, [(ns(19_288), 1_026), (ns(27_432), 1_026), (ns(31_488), 66), (ns(35_576), 1_026)]);
-    let hops = |delivery: usize| deliveries[delivery].2.unwrap().hops().to_vec();
-    assert_eq!(hops(0), of_first);
-    assert_eq!(hops(1), of_second);
-    assert_eq!(hops(2), of_second, "the acknowledgement returns the stamps of the packet before it");
-    assert_eq!(deliveries[2].2.unwrap().queueing_delay(), Span::from_ns(8_144));
+    let expected = [(19_288, 1_026), (23_344, 66), (27_432, 1_026), (31_488, 66), (35_576, 1_026)];
+    assert_eq!(sizes, expected.map(|(at, size)| (ns(at), size)));
+    let hops = |delivery: usize| deliveries[delivery].2.map(|stamps| stamps.hops().to_vec());
+    assert_eq!(
+        hops(1),
+        Some(of_first.to_vec()),
+        "an acknowledgement returns the stamps of the packet before it"
+    );
+    assert_eq!(hops(3), Some(of_second.to_vec()));
+    assert_eq!(deliveries[3].2.unwrap().queueing_delay(), Span::from_ns(8_144));
+    assert_eq!([hops(0), hops(2), hops(4)], [None, None, None]);
     let counters = fabric.counters();
     let echoed = (counters.echoed_stamps, counters.echoed_queue_bytes, counters.echoed_delay_ns);
-    assert_eq!((counters.echoes, echoed), (1, (3, 2_010, 8_144)));
+    assert_eq!((counters.echoes, echoed), (2, (6, 2_010, 8_144)));
 }
 
 #[test]
@@ -98,7 +107,7 @@ fn a_fixed_header_is_added_once_and_fields_are_cut() {
     let (_, deliveries) = run(spec(Some(released)));
     assert!(deliveries.iter().all(|(_, size, _)| [1_042, 82].contains(size)), "{deliveries:?}");
     // The first port of the second packet: 1,000 B of queue are 12 units of 80 B, 1,042 B sent 8 of 128 B.
-    let first = deliveries[1].2.unwrap().hops()[0];
+    let first = deliveries[3].2.unwrap().hops()[0];
     assert_eq!((first.queue_bytes, first.sent_bytes, first.at), (960, 1_024, ns(4_168)));
 }
 

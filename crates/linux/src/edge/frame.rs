@@ -84,8 +84,8 @@ pub struct Header {
     pub flow: u32,
     /// Whether it travels from the larger of the two ends to the smaller.
     pub from_larger: bool,
-    /// The priority of its VLAN tag; without one, the class selector of its DSCP (the upper three bits).
-    pub priority: u8,
+    /// The priority of its VLAN tag, if it has one.
+    pub tag_priority: Option<u8>,
     /// Its ECN bits; ECT(1) counts as ECT(0).
     pub ecn: EcnField,
     /// Bytes of the transport's payload; all that follows the IP header where that is not known.
@@ -96,8 +96,8 @@ pub struct Header {
     pub is_control: bool,
     /// The larger number of its ends' alias addresses: 0 between first addresses.
     pub alias: u8,
-    /// The lower three bits of its DSCP.
-    pub pool: u8,
+    /// Its DSCP, 0 to 63.
+    pub dscp: u8,
 }
 
 /// The lower three bits of the DSCP of packets that only the packet switch of a hybrid network carries. These code
@@ -140,6 +140,11 @@ fn destination(frame: &[u8], hosts: u32) -> Option<HostId> {
 }
 
 impl Header {
+    /// Returns the lower three bits of its DSCP, which say by which switches of a hybrid network it may travel.
+    pub fn pool(&self) -> u8 {
+        self.dscp & 7
+    }
+
     /// Parses a frame of a network of `hosts` hosts; `None` if it is not one that the fabric carries: IP to one of its
     /// hosts.
     pub fn parse(frame: &[u8], hosts: u32) -> Option<Header> {
@@ -186,7 +191,7 @@ impl Header {
             to,
             flow: flow_hash(low, high, protocol),
             from_larger,
-            priority: tag_priority.unwrap_or(traffic_class >> 5),
+            tag_priority,
             ecn: match traffic_class & 3 {
                 0 => EcnField::NotEct,
                 3 => EcnField::Ce,
@@ -196,7 +201,7 @@ impl Header {
             ece: tcp_flags & 0x40 != 0 && tcp_flags & 0x02 == 0,
             is_control: protocol == TCP && payload == 0,
             alias: aliases[0].max(aliases[1]),
-            pool: traffic_class >> 2 & 7,
+            dscp: traffic_class >> 2,
         })
     }
 }

@@ -16,6 +16,7 @@ use plimsoll_fabric::{
 };
 use plimsoll_mechanisms::pfc::Priorities;
 use plimsoll_results::outcome::{Counters, QueueObservation};
+use plimsoll_scenario::DSCPS;
 use plimsoll_scenario::model::Model;
 use plimsoll_units::{Span, Streams, Time};
 
@@ -36,6 +37,8 @@ pub struct LiveFabric {
     priorities: Priorities,
     /// The priority of TCP segments without payload, where it is not that of their connection.
     ack_priority: Option<u8>,
+    /// The priority of the frames of each DSCP that have no VLAN tag.
+    dscp_priorities: [u8; DSCPS],
     /// The wire size of a full segment in bytes.
     full_size: u64,
     /// The state that only hybrid networks need.
@@ -105,6 +108,7 @@ impl LiveFabric {
             backpressure,
             priorities: priorities(model),
             ack_priority: model.host.ack_priority,
+            dscp_priorities: model.dscp_priorities(),
             full_size,
             hybrid,
             done: Time::ZERO,
@@ -197,7 +201,8 @@ impl LiveFabric {
         packet.ack = frame;
         packet.len = header.payload;
         let of_acks = self.ack_priority.filter(|_| header.is_control);
-        packet.priority = of_acks.unwrap_or(header.priority & 7);
+        let of_dscp = || self.dscp_priorities[usize::from(header.dscp & 63)];
+        packet.priority = of_acks.or(header.tag_priority).unwrap_or_else(of_dscp) & 7;
         packet.rank = u32::from(7 - packet.priority);
         packet.ecn = header.ecn;
         if let Some(hybrid) = &self.hybrid {
@@ -325,7 +330,7 @@ impl LiveFabric {
 impl LiveHybrid {
     /// Returns the switches by which a frame may travel.
     fn path_class(&self, header: &Header) -> PathClass {
-        match (self.acks, header.pool) {
+        match (self.acks, header.pool()) {
             (Some(acks), _) if header.is_control => acks,
             (_, PACKET_ONLY) => PathClass::Packet,
             (_, CIRCUIT_ONLY) => PathClass::Circuit,

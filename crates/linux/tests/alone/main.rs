@@ -168,6 +168,32 @@ fn captures_have_every_frame_of_a_host() {
     assert!(counters.packets_delivered > 40);
 }
 
+/// Packets of a workload carry its DSCP, and a switch drops them in the class of the priority that the map gives it.
+#[test]
+fn code_points_are_in_the_packets_and_choose_the_class() {
+    if let Some(missing) = lacks() {
+        plimsoll_testing::skipped!("this system lacks {missing}");
+        return;
+    }
+    let _alone = world::alone();
+    let folder = std::env::temp_dir().join(format!("plimsoll-dscp-{}", std::process::id()));
+    let capture = Some(CaptureTo { folder: folder.clone(), bytes_max: 60 });
+    let options = Options { capture, ..options() };
+    let text = format!(
+        "{RACK}[port.switch]\nclasses = {{ priority = {{ '6' = {{ buffer = '4KB' }} }} }}\n\
+         [host]\ndscp = {{ burst = 'EF' }}\ndscp_to_priority = {{ EF = 6 }}\n\
+         [workload.burst]\nkind = 'flows'\nfrom = ['h1', 'h2']\nto = 'h0'\nsize = '300KB'\n"
+    );
+    let emulated = emulate(&model(&text), &options, || false).unwrap();
+    let bytes = fs::read(folder.join("h1.pcapng")).unwrap();
+    fs::remove_dir_all(&folder).unwrap();
+    let data: Vec<_> = captured(&bytes).into_iter().filter(|packet| packet.payload > 0).collect();
+    assert!(data.len() > 100 && data.iter().all(|packet| packet.traffic_class >> 2 == 46), "{data:?}");
+    let dropped: Vec<u64> =
+        emulated.outcome.counters.by_priority.iter().map(|priority| priority.dropped).collect();
+    assert!(dropped[6] > 0 && dropped.iter().sum::<u64>() == dropped[6], "{dropped:?}");
+}
+
 #[test]
 fn what_is_not_emulated_is_said_before_anything_is_made() {
     if let Some(missing) = lacks() {
@@ -188,6 +214,12 @@ fn what_is_not_emulated_is_said_before_anything_is_made() {
             "[host.qjump]\nrefill = 'periodic'\n[workload.i]\nkind = 'incast'\nsize = '1KB'\nevery = '1s'\n",
             "host.qjump.refill",
         ),
+        (
+            "[host]\ndscp = { i = 'EF' }\nqjump = {}\n\
+             [workload.i]\nkind = 'incast'\nsize = '1KB'\nevery = '1s'\n",
+            "host.dscp",
+        ),
+        ("[port.switch]\nint = {}\n[workload.p]\nkind = 'ping'\n", "port.*.int"),
     ] {
         let error = check(&model(&format!("{RACK}{lines}")), &options()).unwrap_err();
         let EmulateError::Unbuildable(unbuildable) = &error else { panic!("{error}") };

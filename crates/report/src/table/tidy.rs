@@ -1,7 +1,7 @@
 //! The data of the table for other programs: JSON, and CSV with one number a row.
 
 use plimsoll_results::Summary;
-use plimsoll_results::outcome::{Counter, Counters, When};
+use plimsoll_results::outcome::{Counter, Counters, PriorityCounters, When};
 use plimsoll_results::stats::Estimate;
 use plimsoll_results::summary::{Cell, Distribution, too_few};
 use plimsoll_text::{csv_cell, printable_json};
@@ -182,6 +182,7 @@ fn numbers(cell: &Cell) -> Vec<(String, String, Estimate)> {
         push("drops", Some(Estimate::bare(queue.drops as f64, 1)));
         push("marks", Some(Estimate::bare(queue.marks as f64, 1)));
     }
+    out.extend(priorities(cell));
     out.extend(circuits(cell));
     out.extend(processors(cell));
     out.extend(
@@ -205,6 +206,25 @@ fn network(cell: &Cell) -> impl Iterator<Item = (&'static str, u64)> {
     let counted =
         always.into_iter().chain(others).map(|counter| (counter.name, (counter.get)(&cell.counters)));
     std::iter::once(("drops", cell.counters.drops())).chain(counted)
+}
+
+/// The counts of the priorities that ports with classes or trimming have marked, trimmed, bounced or dropped.
+fn priorities(cell: &Cell) -> impl Iterator<Item = (String, String, Estimate)> {
+    let counted = cell.counters.by_priority.iter().enumerate();
+    let counted = counted.filter(|(_, counters)| **counters != PriorityCounters::default());
+    counted.flat_map(|(priority, counters)| {
+        let metrics = [
+            ("marks", counters.marked),
+            ("trimmed", counters.trimmed),
+            ("trimmed_bytes", counters.trimmed_bytes),
+            ("bounced", counters.bounced),
+            ("drops", counters.dropped),
+            ("dropped_bytes", counters.dropped_bytes),
+        ];
+        metrics.map(|(metric, value)| {
+            (format!("priority {priority}"), metric.to_owned(), Estimate::bare(value as f64, 1))
+        })
+    })
 }
 
 /// The numbers of the circuits of a hybrid network.

@@ -23,8 +23,8 @@ use super::table_form::{Columns, PARQUET};
 use crate::capture::Capture;
 use crate::digest::{Checksum, Digest};
 use crate::outcome::{
-    Counters, ExtraLoad, FaultRecord, MechanismUse, Outcome, ProcessorTotals, QueueObservation, Supply,
-    WorkloadInfo,
+    Counters, Delivered, ExtraLoad, FaultRecord, MechanismUse, Outcome, ProcessorTotals, QueueObservation,
+    Supply, WorkloadInfo,
 };
 use crate::point::{PointKey, PointOutcome};
 
@@ -53,6 +53,9 @@ pub(super) struct Mark {
     warnings: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     mechanisms: Vec<MechanismUse>,
+    /// Absent where a version wrote the point that did not measure it.
+    #[serde(default)]
+    delivered: DeliveredMark,
     /// Each file beside this one.
     files: BTreeMap<String, FileMark>,
     /// Checksum of the file ([`seal`]). None in format 2.
@@ -93,6 +96,12 @@ struct WorkloadMark {
     observed: Option<String>,
     #[serde(default)]
     supply: Supply,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct DeliveredMark {
+    observed_ps: u64,
+    bytes: Vec<u64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -262,6 +271,10 @@ pub(super) fn read(folder: &Path) -> Result<PointOutcome, Error> {
         connections: read_records(folder, &mark, &names)?,
         series: read_records(folder, &mark, &names)?,
         goodput: read_records(folder, &mark, &names)?,
+        delivered: Delivered {
+            observed: Span::from_ps(mark.delivered.observed_ps),
+            bytes: mark.delivered.bytes.clone(),
+        },
         counters: mark.counters,
         faults: mark
             .faults
@@ -347,6 +360,10 @@ fn mark(point: &PointOutcome, files: BTreeMap<String, FileMark>) -> Mark {
             .collect(),
         warnings: outcome.warnings.clone(),
         mechanisms: outcome.mechanisms.clone(),
+        delivered: DeliveredMark {
+            observed_ps: outcome.delivered.observed.as_ps(),
+            bytes: outcome.delivered.bytes.clone(),
+        },
         files,
         checksum: seal::open(),
     }

@@ -56,6 +56,7 @@ fn a_run_reads_back_to_the_last_digest() {
         assert_eq!(Digest::of(&read.outcome), written.digest);
         assert_eq!(read.outcome.warnings, written.outcome.warnings);
         assert_eq!(read.outcome.counters, written.outcome.counters);
+        assert_eq!(read.outcome.delivered, written.outcome.delivered);
     }
     assert!(Summary::of(&read, &Options::default()) == summary);
     assert!(run.read_summary().unwrap() == summary);
@@ -260,7 +261,8 @@ fn no_cut_and_no_flipped_bit_goes_unseen_and_a_repair_brings_back_the_same_bytes
                     assert_eq!(read.unwrap(), whole, "{name} at {at}");
                 } else {
                     seen += 1;
-                    let cut = bad.len() < good.len();
+                    // A mark without its last brace is one that was cut, also where that byte has flipped.
+                    let cut = bad.len() < good.len() || name == point_files::MARK && at + 1 == good.len();
                     // A point that is cut short counts as missing, and everything else is an error with a name.
                     match &read {
                         Ok(other) => assert!(cut && *other != whole, "{name} at {at} of {}", good.len()),

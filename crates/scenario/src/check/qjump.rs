@@ -24,9 +24,11 @@ impl Checker<'_> {
     fn levels_in_use(&mut self, model: &Model, levels: usize) {
         let host = &model.host;
         let named = host.priority.iter().map(|(name, priority)| (vec!["priority", name], *priority));
+        let of_dscp =
+            host.dscp.keys().filter_map(|name| Some((vec!["dscp", name], model.priority_of(name)?)));
         let acks = host.ack_priority.map(|priority| (vec!["ack_priority"], priority));
         let by_size = (!host.priority_by_size.is_empty()).then_some((vec!["priority_by_size"], 7));
-        for (key, priority) in named.chain(acks).chain(by_size) {
+        for (key, priority) in named.chain(of_dscp).chain(acks).chain(by_size) {
             if usize::from(priority) >= levels && priority <= 7 {
                 let path: Vec<&str> = std::iter::once("host").chain(key).collect();
                 let message = format!("priority {priority}, and `host.qjump.levels` has {levels} levels");

@@ -1,9 +1,10 @@
-//! [`GoodputMeter`]: the payload that workloads send and receive, by interval.
+//! [`GoodputMeter`]: the payload that workloads send and receive, by interval and in the measurement window.
 
-use plimsoll_results::outcome::GoodputInterval;
+use plimsoll_fabric::MeasurementWindow;
+use plimsoll_results::outcome::{Delivered, GoodputInterval};
 use plimsoll_units::{Bytes, Span, Time};
 
-/// Counts payload where the scenario asks for it.
+/// Counts the payload that is delivered in the measurement window, and by interval where the scenario asks for it.
 #[derive(Debug)]
 pub(super) struct GoodputMeter {
     every: Option<Span>,
@@ -11,11 +12,14 @@ pub(super) struct GoodputMeter {
     workloads: usize,
     /// The bytes sent for the first time and the bytes delivered, by interval, then workload.
     intervals: Vec<Vec<(u64, u64)>>,
+    window: MeasurementWindow,
+    /// The bytes delivered in the window, by workload.
+    delivered: Vec<u64>,
 }
 
 impl GoodputMeter {
-    pub(super) fn new(workloads: usize, every: Option<Span>) -> GoodputMeter {
-        GoodputMeter { every, workloads, intervals: Vec::new() }
+    pub(super) fn new(workloads: usize, every: Option<Span>, window: MeasurementWindow) -> GoodputMeter {
+        GoodputMeter { every, workloads, intervals: Vec::new(), window, delivered: vec![0; workloads] }
     }
 
     /// Adds what another logical process has counted.
@@ -25,6 +29,9 @@ impl GoodputMeter {
         }
         for (own, other) in self.intervals.iter_mut().flatten().zip(other.intervals.iter().flatten()) {
             *own = (own.0 + other.0, own.1 + other.1);
+        }
+        for (own, other) in self.delivered.iter_mut().zip(other.delivered) {
+            *own += other;
         }
     }
 
@@ -42,6 +49,15 @@ impl GoodputMeter {
         if let Some(every) = self.every {
             self.interval(now, every, workload).1 += bytes;
         }
+        self.on_datagram(now, workload, bytes);
+    }
+
+    /// A datagram of `workload` with `bytes` of payload was delivered. Intervals do not have it.
+    #[inline]
+    pub(super) fn on_datagram(&mut self, now: Time, workload: u16, bytes: u64) {
+        if self.window.has(now) {
+            self.delivered[usize::from(workload)] += bytes;
+        }
     }
 
     fn interval(&mut self, now: Time, every: Span, workload: u16) -> &mut (u64, u64) {
@@ -50,6 +66,11 @@ impl GoodputMeter {
             self.intervals.resize(index + 1, vec![(0, 0); self.workloads]);
         }
         &mut self.intervals[index][usize::from(workload)]
+    }
+
+    /// Returns the payload delivered in the measurement window of a run that has ended at `end`.
+    pub(super) fn delivered(&self, end: Time) -> Delivered {
+        Delivered { observed: self.window.part_of(Time::ZERO, end), bytes: self.delivered.clone() }
     }
 
     /// Returns the intervals in their order.

@@ -77,8 +77,9 @@ pub(super) fn schedule_receive(fabric: &mut SimFabric, due: Time, host: HostId) 
     fabric.schedule(due, Owner::new(OwnerKind::Receive, host.0));
 }
 
-/// The ring of a NIC has no room for a packet: TCP misses it, and a workload learns of it.
+/// The ring of a NIC has no room for a packet: TCP misses it and its telemetry, and a workload learns of it.
 fn on_ring_drop(fabric: &mut SimFabric, packet: &Packet) {
+    fabric.forget_returned_stamps(packet);
     let hooks = fabric.hooks_mut();
     hooks.lost.extend(datagram_workload(packet.flow));
     hooks.has_aftermath |= !hooks.lost.is_empty();

@@ -1,7 +1,7 @@
 //! The state of hosts that the rest of the simulator reads, and the messages from other logical processes.
 
 use plimsoll_fabric::net::{HostId, Network};
-use plimsoll_results::outcome::{self, GoodputInterval, ProcessorTotals};
+use plimsoll_results::outcome::{self, Delivered, GoodputInterval, ProcessorTotals};
 use plimsoll_traffic::ConnectionEnd as End;
 use plimsoll_units::Time;
 
@@ -104,6 +104,11 @@ impl Hosts {
     /// Returns the payload that workloads sent and received, by interval.
     pub(crate) fn goodput(&self) -> Vec<GoodputInterval> {
         self.goodput.intervals()
+    }
+
+    /// Returns the payload that each workload delivered in the measurement window of a run that has ended at `end`.
+    pub(crate) fn delivered(&self, end: Time) -> Delivered {
+        self.goodput.delivered(end)
     }
 
     /// Returns what each host's processor did until `end`; nothing where there are no processors.

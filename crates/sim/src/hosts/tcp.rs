@@ -99,6 +99,9 @@ impl Hosts {
     /// The transport gets a packet, which receive offload may have merged with those `before` it.
     #[inline(always)] // it has a caller for each, and single packets are all that most runs have
     pub(super) fn receive(&mut self, now: Time, fabric: &mut SimFabric, packet: &Packet, before: &[Packet]) {
+        if self.rules.has_telemetry {
+            fabric.take_returned_stamps(packet);
+        }
         if let Some(workload) = datagram_workload(packet.flow) {
             return self.leave_datagram(fabric, workload, packet);
         }

@@ -23,8 +23,9 @@ pub(crate) struct DrivenSource {
     pub(crate) number: u16,
     /// The 802.1p priority of its messages.
     pub(crate) priority: u8,
-    /// The lower three bits of its DSCP.
-    pub(crate) pool: u8,
+    /// The DSCP of its packets. Where the scenario gives it none, the upper three bits are the priority, and the lower
+    /// three name the switches of a hybrid network that may carry them.
+    pub(crate) dscp: u8,
     /// The bytes of its single packets that are not payload: for packets whose size is that of the frame, the headers
     /// of Ethernet, IP and UDP; for others the scenario's header.
     pub(crate) packet_header: u64,
@@ -69,10 +70,12 @@ impl AgentPlan {
             }
             plan.kept_connections += kept;
             let of_frames = workload.params().sizes_are_of_frames();
+            let priority = model.priority_of(name).unwrap_or(0) & 7;
+            let of_priority = || priority << 3 | pool(control.as_ref(), name);
             plan.driven.push(DrivenSource {
                 number,
-                priority: model.priority_of(name).unwrap_or(0),
-                pool: pool(control.as_ref(), name),
+                priority,
+                dscp: model.dscp_of(name).unwrap_or_else(of_priority),
                 packet_header: if of_frames { UDP_FRAME } else { model.transport_of(name).header.get() },
             });
         }

@@ -12,17 +12,15 @@ use crate::edge::frame::ipv4;
 /// The port of the first source; the others' ports follow by their number in the scenario.
 pub(crate) const DRIVER_PORT: u16 = 20_000;
 
-/// Gives the socket's packets a priority, 0 to 7: as the upper bits of their DSCP, which the fabric reads, and as
-/// `SO_PRIORITY`, which a limiter of the host reads. The DSCP's lower bits name the switches of a hybrid network that
-/// may carry them.
+/// Gives the socket's packets their DSCP, which the fabric reads, and their priority as `SO_PRIORITY`, which a limiter
+/// of the host reads.
 ///
 /// # Errors
 /// Fails if the system refuses.
 pub(super) fn prepare(socket: &Socket, driven: &DrivenSource) -> io::Result<()> {
-    let priority = u32::from(driven.priority & 7);
-    socket.set_tos_v4(priority << 5 | u32::from(driven.pool & 7) << 2)?;
+    socket.set_tos_v4(u32::from(driven.dscp) << 2)?;
     // After the DSCP, which changes it.
-    socket.set_priority(priority)
+    socket.set_priority(driven.priority.into())
 }
 
 /// Returns the address of a port of a host.

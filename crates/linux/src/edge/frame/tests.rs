@@ -33,15 +33,20 @@ const TAG: [u8; 4] = [0x81, 0, 5 << 5, 3];
 
 #[test]
 fn headers_say_what_frames_say() {
-    for (class, tags, ecn, priority) in [
-        (0, &[][..], EcnField::NotEct, 0),
-        (0b0110_0010, &[], EcnField::Ect, 3),
-        (0b1010_0001, &[], EcnField::Ect, 5),
-        (0b0010_0011, &[], EcnField::Ce, 1),
-        (0b0010_0010, &TAG, EcnField::Ect, 5),
+    for (class, tags, ecn, tag_priority) in [
+        (0, &[][..], EcnField::NotEct, None),
+        (0b0110_0010, &[], EcnField::Ect, None),
+        (0b1010_0001, &[], EcnField::Ect, None),
+        (0b0010_0011, &[], EcnField::Ce, None),
+        (0b0010_0010, &TAG, EcnField::Ect, Some(5)),
     ] {
         let header = Header::parse(&tcp(class, tags, 1, 2, (80, 5000)), 3).unwrap();
-        assert_eq!((header.to, header.ecn, header.priority), (HostId(2), ecn, priority), "{class:#b}");
+        assert_eq!(
+            (header.to, header.ecn, header.tag_priority),
+            (HostId(2), ecn, tag_priority),
+            "{class:#b}"
+        );
+        assert_eq!(header.dscp, class >> 2);
         assert_eq!((header.payload, header.ece), (100, false));
     }
 }
@@ -52,14 +57,14 @@ fn headers_say_what_frames_say() {
 fn headers_keep_what_binds_a_frame_to_a_switch() {
     let parse = |frame: &[u8]| Header::parse(frame, 3).unwrap();
     let plain = parse(&tcp(0, &[], 1, 2, (80, 5000)));
-    assert_eq!((plain.alias, plain.pool, plain.is_control), (0, 0, false));
+    assert_eq!((plain.alias, plain.pool(), plain.is_control), (0, 0, false));
     for (number, source) in [(1, true), (2, false), (15, true)] {
         let mut frame = tcp(5 << 5 | PACKET_ONLY << 2 | 2, &[], 1, 2, (80, 5000));
         let at = if source { 26 } else { 30 };
         let host = HostId(if source { 1 } else { 2 });
         frame[at..at + 4].copy_from_slice(&alias(host, number).octets());
         let header = parse(&frame);
-        assert_eq!((header.alias, header.pool, header.priority), (number, PACKET_ONLY, 5));
+        assert_eq!((header.alias, header.pool(), header.dscp), (number, PACKET_ONLY, 5 << 3 | PACKET_ONLY));
         assert_eq!(host_at(alias(host, number), 3), Some(host));
     }
     let whole = tcp(0, &[], 1, 2, (80, 5000));
@@ -114,7 +119,7 @@ fn ipv6_has_its_traffic_class_across_bytes() {
     frame.extend_from_slice(&ipv6(HostId(0)).octets());
     frame.extend_from_slice(&[0, 53, 0, 54, 0, 8, 0, 0]);
     let header = Header::parse(&frame, 2).unwrap();
-    assert_eq!((header.ecn, header.priority, header.payload), (EcnField::Ect, 5, 0));
+    assert_eq!((header.ecn, header.dscp, header.payload), (EcnField::Ect, 0xa2 >> 2, 0));
     mark(&mut frame);
     assert_eq!(frame[14..18], [0x6a, 0x3b, 0xcd, 0xef]);
 }

@@ -26,13 +26,13 @@ fn header(to: u32, flow: u32) -> Header {
         to: HostId(to),
         flow,
         from_larger: false,
-        priority: (flow % 8) as u8,
+        tag_priority: Some((flow % 8) as u8),
         ecn: EcnField::Ect,
         payload: 1000,
         ece: false,
         is_control: false,
         alias: 0,
-        pool: 0,
+        dscp: 0,
     }
 }
 
@@ -298,7 +298,7 @@ fn circuits_lose_nothing_and_replay() {
             if from == to || fabric.holds(at, HostId(from)) {
                 continue;
             }
-            let header = Header { alias: (frame % 2) as u8, pool: (frame % 8) as u8, ..header(to, from) };
+            let header = Header { alias: (frame % 2) as u8, dscp: (frame % 8) as u8, ..header(to, from) };
             log.push(FrameEntry::Frame(fabric.on_frame(at, HostId(from), header, 1500, frame, &mut seen)));
         }
         let end = Time::ZERO + Span::from_ms(200);
@@ -366,7 +366,7 @@ fn frames_have_the_class_of_their_subflow_workload_or_acknowledgement() {
         }
         fabric.hybrid.unwrap().path_class(&header)
     };
-    let of = |alias, pool, is_control| Header { alias, pool, is_control, ..header(1, 1) };
+    let of = |alias, pool, is_control| Header { alias, dscp: pool, is_control, ..header(1, 1) };
     for (acks, binds, header, expected) in [
         ("as_data", false, of(0, 0, false), PathClass::Either),
         ("as_data", false, of(3, 0, true), PathClass::Either),
@@ -448,6 +448,27 @@ fn priorities_are_those_of_workloads_and_their_transports() {
     assert_eq!(priorities(&scenario.points()[0].model), expected);
 }
 
+/// The map of DSCPs gives a frame its priority, unless a VLAN tag has one.
+#[test]
+fn frames_have_the_priority_of_their_code_point_or_tag() {
+    let switch =
+        "[port.switch]\nclasses = { priority = { '2' = { buffer = '1B' }, '5' = { buffer = '1B' } } }\n";
+    let text = format!("{RACK}{switch}[host.dscp_to_priority]\nEF = 2\n");
+    let mut fabric = LiveFabric::new(&model(&text)).unwrap();
+    let mut now = Time::ZERO;
+    // Of two frames at a time the second finds no room in the classes of priorities 2 and 5.
+    for (tag_priority, dscp) in [(None, 46), (None, 40), (Some(0), 46), (Some(5), 0), (None, 8)] {
+        let header = Header { tag_priority, dscp, ..header(1, 1) };
+        for from in [0, 2] {
+            fabric.on_frame(now, HostId(from), header, 1_000, 0, &mut Seen::default());
+        }
+        now += Span::from_ms(100);
+        fabric.advance(now, &mut Seen::default());
+    }
+    let dropped: Vec<u64> = fabric.counters().by_priority.iter().map(|of| of.dropped).collect();
+    assert_eq!(dropped, [0, 0, 1, 0, 0, 2, 0, 0]);
+}
+
 /// A night of 2 ms in each 3 ms pauses acknowledgements alone, whose priority is not that of data: a segment without
 /// payload waits for the next day, and data does not.
 #[test]
@@ -459,7 +480,7 @@ fn acknowledgements_are_paused_apart_from_data() {
     let mut fabric = LiveFabric::new(&model(&text)).unwrap();
     let mut seen = Seen::default();
     let night = Time::ZERO + Span::from_us(1_500);
-    let data = Header { priority: 0, ..header(1, 1) };
+    let data = Header { tag_priority: None, ..header(1, 1) };
     fabric.on_frame(night, HostId(0), Header { is_control: true, payload: 0, ..data }, 60, 1, &mut seen);
     fabric.on_frame(night, HostId(0), data, 1000, 2, &mut seen);
     assert!(!fabric.holds(night, HostId(0)), "data may leave");

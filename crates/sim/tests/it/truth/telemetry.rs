@@ -36,6 +36,18 @@ fn every_thread_and_engine_sees_the_same_queues() {
     }
 }
 
+/// A NIC that gathers packets, and a processor that takes its time, handle acknowledgements later than they arrive.
+#[test]
+fn acknowledgements_that_wait_at_their_host_keep_their_stamps() {
+    let text = scenario("int = {}").replace("ENGINE", "");
+    let host = "[host]\nbursts = { coalesce_time = '20us' }\n[host.processor]\n[transport]";
+    let waiting = run(&text.replace("[transport]", host));
+    let counters = waiting.counters;
+    assert!(counters.echoes > 100 && counters.echoed_delay_ns > 0, "{counters:?}");
+    assert!((1..=3).contains(&(counters.echoed_stamps / counters.echoes)), "{counters:?}");
+    assert!(waiting.messages.iter().all(|message| message.completed.is_some()));
+}
+
 #[test]
 fn stamps_are_on_the_wire_and_not_in_the_ideal_time() {
     let [without, with] =
