@@ -59,7 +59,7 @@ pub struct Outcome {
     pub capture: Capture,
     /// Facts that the reader must know before relying on a number.
     pub warnings: Vec<String>,
-    /// The uses of the mechanisms of the ports; nothing in an emulated run.
+    /// The uses of the mechanisms of the ports.
     pub mechanisms: Vec<MechanismUse>,
 }
 

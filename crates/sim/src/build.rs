@@ -3,6 +3,7 @@
 use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::PortId;
 use plimsoll_fabric::{CircuitLosses, Fabric, FabricSpec, port_name};
+use plimsoll_results::mechanism_uses::Counted;
 use plimsoll_results::outcome::{self, Outcome, WorkloadInfo};
 use plimsoll_results::replay::ReplayWindow;
 use plimsoll_scenario::model::{Fault, Model};
@@ -14,7 +15,6 @@ use crate::hosts::Hosts;
 use crate::hosts::datagram_workload;
 use crate::link_names::LinkNames;
 use crate::look_ahead::LookAhead;
-use crate::mechanism_uses::Counted;
 use crate::observe::RunRecorder;
 use crate::packet_capture::PacketCapture;
 use crate::packet_recorder::PacketRecorder;
@@ -58,6 +58,7 @@ fn build_with(model: &Model, window: Option<ReplayWindow>) -> Result<BuiltWorld,
         recorder: window.map(|window| Box::new(PacketRecorder::new(window, &spec.network))),
         ..SimHooks::default()
     };
+    let counted = Counted::of(&spec);
     let mut fabric = Fabric::build(spec, &streams, hooks)?;
     let recorder = RunRecorder::new(model.observe.flow_series);
     if let Some(first) = recorder.first_sample() {
@@ -74,7 +75,7 @@ fn build_with(model: &Model, window: Option<ReplayWindow>) -> Result<BuiltWorld,
         endless: traffic.endless,
         faults: model.fault.iter().map(listed).collect(),
         programs: model.program.len(),
-        counted: Counted::of(model),
+        counted,
         has_processors: model.host.processor().is_some(),
         world: World {
             rules: rules(&fabric, &traffic),

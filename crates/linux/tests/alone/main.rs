@@ -5,6 +5,7 @@
 mod circuits;
 mod levels;
 mod multipath;
+mod ports;
 mod transports;
 mod world;
 
@@ -188,10 +189,15 @@ fn what_is_not_emulated_is_said_before_anything_is_made() {
             "[host.qjump]\nrefill = 'periodic'\n[workload.i]\nkind = 'incast'\nsize = '1KB'\nevery = '1s'\n",
             "host.qjump.refill",
         ),
+        (
+            "[port.switch]\nint = {}\n[workload.i]\nkind = 'incast'\nsize = '1KB'\nevery = '1s'\n",
+            "port.*.int",
+        ),
     ] {
         let error = check(&model(&format!("{RACK}{lines}")), &options()).unwrap_err();
         let EmulateError::Unbuildable(unbuildable) = &error else { panic!("{error}") };
         assert_eq!(unbuildable.key, key, "{error}");
+        assert!(unbuildable.problem.contains(" is not emulated"), "{error}");
     }
 }
 
