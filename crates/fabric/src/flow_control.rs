@@ -16,6 +16,7 @@
 //! another is a message, as a packet is: it takes effect a propagation and a pause frame later at the earliest.
 //! Switches that pause each other for ever are found by [`deadlock`].
 
+mod blocked;
 pub(crate) mod deadlock;
 mod link;
 mod memory;
@@ -27,6 +28,7 @@ use plimsoll_mechanisms::lossless::BufferPeaks;
 use plimsoll_mechanisms::pfc::{Priorities, Signal};
 use plimsoll_units::{Span, Time};
 
+pub use blocked::BlockedFlow;
 pub use deadlock::{Deadlock, HeldPort};
 pub use memory::{BufferKind, BufferUse, SwitchMemory, lossless_memories};
 pub use sender::SentSignal;
@@ -34,10 +36,11 @@ pub use sender::SentSignal;
 use crate::boundary::Boundary;
 use crate::engine::EventQueue;
 use crate::faults::{Faults, Schedule};
-use crate::net::{Node, Packet, Port, PortId};
+use crate::net::{Network, Node, Packet, Port, PortId, Slot};
 use crate::observed::{MeasurementWindow, PauseTotals};
 use crate::spec::FabricSpec;
 use crate::unbuildable::Unbuildable;
+use blocked::BlockedTraffic;
 use link::{Account, PausableLink};
 use memory::{merge_use, opposites};
 
@@ -66,6 +69,8 @@ pub struct FlowControl {
     absorbed: Vec<BufferUse>,
     /// The window in which pauses count.
     window: MeasurementWindow,
+    /// Packets that wait for pauses, where links are observed.
+    blocked: Option<Box<BlockedTraffic>>,
 }
 
 impl FlowControl {
@@ -91,6 +96,9 @@ impl FlowControl {
             next_search: 0,
             absorbed: Vec::new(),
             window: spec.window,
+            blocked: spec
+                .counts_links
+                .then(|| Box::new(BlockedTraffic::new(network.links().len(), spec.window))),
         };
         let mut memory_of = vec![None; network.switches() as usize];
         for (number, memory) in (0u32..).zip(&control.memories) {
@@ -154,6 +162,9 @@ impl FlowControl {
             link.frame = None;
             link.sender.forget(now, window);
             self.paused.remove(&port);
+        }
+        if let Some(blocked) = &mut self.blocked {
+            blocked.on_paused(now, port, Priorities::default());
         }
     }
 
@@ -227,6 +238,42 @@ impl FlowControl {
         }
     }
 
+    /// `packet` joins the queue of `port` at `now`; noted where links are observed.
+    #[inline]
+    pub fn observe_entered(&mut self, now: Time, port: PortId, slot: Slot, packet: &Packet) {
+        if self.blocked.is_some() {
+            let link = self.link_in(port, packet);
+            self.blocked.iter_mut().for_each(|blocked| blocked.entered(now, link, port, slot, packet));
+        }
+    }
+
+    /// `packet` leaves the queue of `port`; noted where links are observed.
+    #[inline]
+    pub fn observe_left(&mut self, port: PortId, slot: Slot, packet: &Packet) {
+        if self.blocked.is_some() {
+            let link = self.link_in(port, packet);
+            self.blocked.iter_mut().for_each(|blocked| blocked.left(link, port, slot, packet));
+        }
+    }
+
+    /// Returns the port that sends on the link by which `packet`, which is at `port`, came to its switch.
+    fn link_in(&self, port: PortId, packet: &Packet) -> Option<PortId> {
+        let place = self.ingress_place(port, packet)?;
+        self.ingress[place].as_ref().map(|link| link.port)
+    }
+
+    /// Returns the time in which packets waited at `port` while their priority was paused, summed over priorities,
+    /// until `end`; 0 where links are not observed.
+    pub fn blocked_time(&self, port: PortId, end: Time) -> Span {
+        self.blocked.as_ref().map_or(Span::ZERO, |blocked| blocked.blocked(port, end))
+    }
+
+    /// Returns the flows of which data packets waited for pauses, where links are observed. `by_hash` says that the
+    /// hash of a flow chooses its path.
+    pub fn blocked_flows(&self, network: &Network, by_hash: bool) -> Vec<BlockedFlow> {
+        self.blocked.as_ref().map_or_else(Vec::new, |blocked| blocked.flows(network, by_hash))
+    }
+
     /// Returns the place of the link by which `packet`, which is at `port`, came to its switch.
     fn ingress_place(&self, port: PortId, packet: &Packet) -> Option<usize> {
         Some(self.first[port.0 as usize]? as usize + usize::from(packet.ingress))
@@ -237,9 +284,12 @@ impl FlowControl {
         self.link(link).map_or(PauseTotals::default(), |link| link.sender.totals(end, self.window))
     }
 
-    /// Adds the uses of buffers in another logical process, which has ended.
-    pub fn absorb_uses(&mut self, other: &FlowControl) {
+    /// Adds the observations of another logical process, which has ended at `end`.
+    pub fn absorb(&mut self, other: &FlowControl, end: Time) {
         other.uses().iter().for_each(|of| merge_use(&mut self.absorbed, of));
+        if let (Some(own), Some(other)) = (&mut self.blocked, &other.blocked) {
+            own.absorb(other, end);
+        }
     }
 
     /// Returns whether a priority of `port` stays paused once only the bytes in `held` are left, by the port on whose
@@ -327,7 +377,10 @@ impl FlowControl {
                 self.forget_pauses(port);
                 continue;
             }
-            link.sent += u64::from(matches!(signal, Signal::Pause(_)));
+            if let Signal::Pause(priorities) = signal {
+                link.sent += 1;
+                self.blocked.iter_mut().for_each(|blocked| blocked.on_pause(port, priorities));
+            }
             let at = link.send_frame(now, &mut ports[link.back.0 as usize], events);
             let sent = link.sender.sent(port, at, signal);
             match &mut boundary {
@@ -349,6 +402,9 @@ impl FlowControl {
     pub fn take_due(&mut self, now: Time, port: PortId) -> Option<Signal> {
         let link = link_of(&self.place, &mut self.ingress, port)?;
         let signal = link.sender.take_due(now, self.window)?;
+        if let Some(blocked) = &mut self.blocked {
+            blocked.on_paused(now, port, link.sender.paused());
+        }
         if !link.sender.is_paused() {
             self.paused.remove(&port);
         } else if self.first[port.0 as usize].is_some() {

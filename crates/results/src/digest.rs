@@ -301,7 +301,7 @@ macro_rules! feed_fields {
 
 feed_fields!(Outcome {
     workloads, tiers, end, warmup, messages, queries, queues, connections, series, goodput, counters
-} except { observations, extra, links, processors, circuits, circuit_weeks, faults, capture, warnings, mechanisms });
+} except { observations, extra, links, processors, circuits, circuit_weeks, faults, capture, warnings, mechanisms, blocked });
 feed_fields!(WorkloadInfo { name, kind, deadline } except { observed, supply });
 feed_fields!(Observation { workload, index, host, begun, value });
 feed_fields!(ExtraLoad { workload, retries, replicas, bytes });

@@ -61,6 +61,8 @@ pub struct Outcome {
     pub warnings: Vec<String>,
     /// The uses of the mechanisms of the ports.
     pub mechanisms: Vec<MechanismUse>,
+    /// The packets that waited for pauses, where links are observed.
+    pub blocked: BlockedTraffic,
 }
 
 /// How often a mechanism acted, and how far its buffers were used.
@@ -98,6 +100,58 @@ impl MechanismUse {
         self.headroom = self.headroom.max(other.headroom);
         self.dropped += other.dropped;
         self.missing = self.missing.max(other.missing);
+    }
+}
+
+/// The packets that waited for pauses, in the measurement window.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct BlockedTraffic {
+    /// The tiers of links that were blocked.
+    pub tiers: Vec<BlockedTier>,
+    /// The workloads of which data packets were blocked.
+    pub workloads: Vec<BlockedWorkload>,
+}
+
+impl BlockedTraffic {
+    /// Returns whether no packet waited for a pause.
+    pub fn is_empty(&self) -> bool {
+        self.tiers.is_empty() && self.workloads.is_empty()
+    }
+}
+
+/// The links that connect two tiers, and that had packets waiting for a pause.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct BlockedTier {
+    /// The tiers that they connect: `host -> leaf`, `leaf -> spine`.
+    pub tier: String,
+    /// The time in which packets of a paused priority waited at the port of a link, summed over links and priorities,
+    /// in nanoseconds.
+    pub blocked_ns: u64,
+}
+
+/// The data packets of a workload that waited for pauses.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct BlockedWorkload {
+    /// The name of the workload.
+    pub workload: String,
+    /// The number of blocked flows; each direction of a connection is one.
+    pub flows: u64,
+    /// The number of these no port of whose path was the origin of a pause.
+    pub victims: u64,
+    /// The time that their packets waited at ports at which their priority was paused, summed over packets, in
+    /// nanoseconds.
+    pub blocked_ns: u64,
+    /// The part of this time that belongs to victims.
+    pub victims_blocked_ns: u64,
+}
+
+impl BlockedWorkload {
+    /// Adds the same workload's packets in another run.
+    pub fn merge(&mut self, other: &BlockedWorkload) {
+        self.flows += other.flows;
+        self.victims += other.victims;
+        self.blocked_ns += other.blocked_ns;
+        self.victims_blocked_ns += other.victims_blocked_ns;
     }
 }
 

@@ -86,6 +86,11 @@ impl PausedSender {
         }
     }
 
+    /// Returns the priorities that the port may not send now.
+    pub(super) fn paused(&self) -> Priorities {
+        self.state.paused()
+    }
+
     /// Returns whether a priority is paused.
     pub(super) fn is_paused(&self) -> bool {
         !self.state.paused().is_empty()

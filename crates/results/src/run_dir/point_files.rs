@@ -23,8 +23,8 @@ use super::table_form::{Columns, PARQUET};
 use crate::capture::Capture;
 use crate::digest::{Checksum, Digest};
 use crate::outcome::{
-    Counters, ExtraLoad, FaultRecord, MechanismUse, Outcome, ProcessorTotals, QueueObservation, Supply,
-    WorkloadInfo,
+    BlockedTraffic, Counters, ExtraLoad, FaultRecord, MechanismUse, Outcome, ProcessorTotals,
+    QueueObservation, Supply, WorkloadInfo,
 };
 use crate::point::{PointKey, PointOutcome};
 
@@ -53,6 +53,8 @@ pub(super) struct Mark {
     warnings: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     mechanisms: Vec<MechanismUse>,
+    #[serde(default, skip_serializing_if = "BlockedTraffic::is_empty")]
+    blocked: BlockedTraffic,
     /// Each file beside this one.
     files: BTreeMap<String, FileMark>,
     /// Checksum of the file ([`seal`]). None in format 2.
@@ -276,6 +278,7 @@ pub(super) fn read(folder: &Path) -> Result<PointOutcome, Error> {
         capture: Capture::default(),
         warnings: mark.warnings.clone(),
         mechanisms: mark.mechanisms.clone(),
+        blocked: mark.blocked.clone(),
     };
     let digest = Digest::of(&outcome);
     if digest != mark.digest {
@@ -347,6 +350,7 @@ fn mark(point: &PointOutcome, files: BTreeMap<String, FileMark>) -> Mark {
             .collect(),
         warnings: outcome.warnings.clone(),
         mechanisms: outcome.mechanisms.clone(),
+        blocked: outcome.blocked.clone(),
         files,
         checksum: seal::open(),
     }

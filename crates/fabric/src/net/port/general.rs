@@ -267,7 +267,7 @@ impl General {
         }
         if self.passes(now, waiting.size, waiting.priority) {
             if let Some(GeneralExtras { accounts: true, .. }) = self.extras::<IS_PLAIN>() {
-                sink.entered(id, slot);
+                sink.entered(now, id, slot);
                 sink.left(id, slot);
             }
             self.transmit::<IS_PLAIN>(id, now, &Leaving::unmarked(waiting), sink);
@@ -585,7 +585,7 @@ impl General {
                 marker.on_entered(sink.packet(slot));
             }
             if extras.accounts {
-                sink.entered(id, slot);
+                sink.entered(now, id, slot);
             }
         }
         if self.settles && self.waiting == 0 {

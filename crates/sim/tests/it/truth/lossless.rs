@@ -112,7 +112,7 @@ fn a_circle_of_pauses_is_found() {
 fn any_number_of_threads_gives_the_same_run() {
     let text = "version = 1\ntitle = 'threads'\n[run]\nduration = '3ms'\ndrain = '1s'\n[topology]\n\
                 kind = 'fat-tree'\nk = 4\nrate = '10Gbps'\ndelay = '1us'\n[transport]\nmin_rto = '200ms'\n\
-                initial_window = 100\n[port.switch]\norder = 'priorities'\n\
+                initial_window = 100\n[observe]\nlinks = true\n[port.switch]\norder = 'priorities'\n\
                 lossless = { memory = '1MB', alpha = 0.05, reserve = '1KB' }\n[host]\nack_priority = 7\n\
                 [workload.all]\nkind = 'all-to-all'\nsize = '40KB'\nload = 0.5\n\
                 [workload.incast]\nkind = 'incast'\nsize = '60KB'\nevery = '1ms'\n";
@@ -120,11 +120,13 @@ fn any_number_of_threads_gives_the_same_run() {
     let alone = plimsoll_sim::run(&model, &mut |_| true).unwrap();
     assert_eq!(alone.counters.packets_lost(), 0);
     assert!(alone.mechanisms[0].acted > 50, "{:?}", alone.mechanisms);
+    assert!(!alone.blocked.workloads.is_empty());
     for threads in [1, 2, 4] {
         let outcome = run_in_parts(&model, threads, &mut |_| true).unwrap();
         assert_eq!(outcome.counters, alone.counters, "{threads} threads");
         assert_eq!(Digest::of(&outcome), Digest::of(&alone), "{threads} threads");
         assert_eq!(outcome.mechanisms, alone.mechanisms, "{threads} threads");
+        assert_eq!(outcome.blocked, alone.blocked, "{threads} threads");
     }
 }
 
@@ -162,4 +164,44 @@ fn a_mechanism_that_never_acted_is_named() {
         assert_eq!(used.acted > 0, acts, "{text}: {used:?}");
         assert!(peak > 0.01 && (peak >= 1.0) == acts, "{text}: {peak}");
     }
+}
+
+/// Hosts 1 to 5 send to host 0, and host 1 to host 6 as well, at the same priority.
+fn with_a_victim(queue: &str, topology: &str) -> String {
+    format!(
+        "version = 1\ntitle = 'victims'\n[run]\nduration = '5ms'\ndrain = '1s'\n[topology]\n{topology}\n\
+         rate = '10Gbps'\ndelay = '1us'\n[transport]\nack_every = 1\nhandshake = false\ninitial_window = 200\n\
+         min_rto = '200ms'\n[port.switch]\n{queue}\n[observe]\nlinks = true\n\
+         [workload.incast]\nkind = 'flows'\nfrom = ['h1', 'h2', 'h3', 'h4', 'h5']\nto = 'h0'\nsize = '300KB'\n\
+         [workload.victim]\nkind = 'flows'\nfrom = ['h1']\nto = 'h6'\nsize = '300KB'\n\
+         [workload.beside]\nkind = 'flows'\nfrom = ['h7']\nto = 'h6'\nsize = '10KB'\n"
+    )
+}
+
+/// The flow that shares a NIC with one of an incast, and goes to an idle host, is the victim; the flows of the incast
+/// are not, and a flow that no pause stopped is not blocked.
+#[test]
+fn victims_wait_for_the_congestion_of_others() {
+    for (queue, topology) in [
+        ("lossless = { memory = '400KB' }", "kind = 'rack'\nhosts = 8"),
+        ("buffer = '60KB'\npfc = {}", "kind = 'rack'\nhosts = 8"),
+        // Between switches the pause is passed on.
+        (
+            "lossless = { memory = '400KB' }",
+            "kind = 'leaf-spine'\nleaves = 2\nspines = 1\nhosts_per_leaf = 4",
+        ),
+    ] {
+        let blocked = run(&with_a_victim(queue, topology)).outcome.blocked;
+        let of = |name: &str| blocked.workloads.iter().find(|blocked| blocked.workload == name);
+        let victim = of("victim").unwrap_or_else(|| panic!("{queue}: {blocked:?}"));
+        assert_eq!((victim.flows, victim.victims), (1, 1), "{queue} {topology}: {blocked:?}");
+        assert!(victim.victims_blocked_ns == victim.blocked_ns && victim.blocked_ns > 1_000);
+        let incast = of("incast").unwrap();
+        assert_eq!((incast.flows > 0, incast.victims, incast.victims_blocked_ns), (true, 0, 0), "{queue}");
+        assert!(of("beside").is_none(), "{queue}: {blocked:?}");
+        let into_leaf = blocked.tiers.iter().find(|tier| tier.tier.starts_with("host -> ")).unwrap();
+        assert!(into_leaf.blocked_ns > 1_000, "{blocked:?}");
+    }
+    let roomy = run(&with_a_victim("lossless = { memory = '32MB' }", "kind = 'rack'\nhosts = 8"));
+    assert!(roomy.outcome.blocked.is_empty());
 }
