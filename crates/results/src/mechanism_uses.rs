@@ -82,6 +82,8 @@ impl Counted {
                 headroom: buffer.map_or(0, |buffer| buffer.headroom),
                 dropped: buffer.map_or(0, |buffer| buffer.refused.lossless),
                 missing: buffer.map_or(0, |buffer| buffer.refused.missing),
+                refreshes: buffer.map_or(0, |buffer| buffer.refreshes),
+                storms: buffer.map_or(0, |buffer| buffer.storms),
             }
         };
         self.0.iter().map(used).collect()

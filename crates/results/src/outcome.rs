@@ -89,6 +89,17 @@ pub struct MechanismUse {
     /// The most bytes that one of them did not find.
     #[serde(default)]
     pub missing: u64,
+    /// The number of frames that refreshed a pause.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub refreshes: u64,
+    /// The number of storms of pauses that watchdogs have found.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub storms: u64,
+}
+
+/// Returns whether a count is left out of the file.
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl MechanismUse {
@@ -100,6 +111,8 @@ impl MechanismUse {
         self.headroom = self.headroom.max(other.headroom);
         self.dropped += other.dropped;
         self.missing = self.missing.max(other.missing);
+        self.refreshes += other.refreshes;
+        self.storms += other.storms;
     }
 }
 
