@@ -16,28 +16,32 @@
 //! another is a message, as a packet is: it takes effect a propagation and a pause frame later at the earliest.
 //! Switches that pause each other for ever are found by [`deadlock`].
 
+mod blocked;
 pub(crate) mod deadlock;
 mod link;
 mod memory;
 mod sender;
+mod timer;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plimsoll_mechanisms::lossless::BufferPeaks;
+use plimsoll_mechanisms::lossless::{BufferPeaks, PauseExpiry, PauseWatchdog, RefreshTimer, pause_time};
 use plimsoll_mechanisms::pfc::{Priorities, Signal};
 use plimsoll_units::{Span, Time};
 
+pub use blocked::BlockedFlow;
 pub use deadlock::{Deadlock, HeldPort};
 pub use memory::{BufferKind, BufferUse, SwitchMemory, lossless_memories};
-pub use sender::SentSignal;
+pub use sender::{PauseChange, SentSignal};
 
 use crate::boundary::Boundary;
 use crate::engine::EventQueue;
 use crate::faults::{Faults, Schedule};
-use crate::net::{Node, Packet, Port, PortId};
+use crate::net::{Network, Node, Packet, Port, PortId, Slot};
 use crate::observed::{MeasurementWindow, PauseTotals};
 use crate::spec::FabricSpec;
 use crate::unbuildable::Unbuildable;
+use blocked::BlockedTraffic;
 use link::{Account, PausableLink};
 use memory::{merge_use, opposites};
 
@@ -66,6 +70,8 @@ pub struct FlowControl {
     absorbed: Vec<BufferUse>,
     /// The window in which pauses count.
     window: MeasurementWindow,
+    /// Packets that wait for pauses, where links are observed.
+    blocked: Option<Box<BlockedTraffic>>,
 }
 
 impl FlowControl {
@@ -91,6 +97,9 @@ impl FlowControl {
             next_search: 0,
             absorbed: Vec::new(),
             window: spec.window,
+            blocked: spec
+                .counts_links
+                .then(|| Box::new(BlockedTraffic::new(network.links().len(), spec.window))),
         };
         let mut memory_of = vec![None; network.switches() as usize];
         for (number, memory) in (0u32..).zip(&control.memories) {
@@ -114,12 +123,25 @@ impl FlowControl {
                     Some(PausableLink::with_buffer(params, spec, port, back, back_rate, buffer)?)
                 }
                 (None, Some(memory)) => {
-                    let response = settings.lossless().map_or(Span::ZERO, |params| params.response);
+                    let params = settings.lossless();
+                    let response = params.map_or(Span::ZERO, |params| params.response);
                     let delay = link.propagation + response;
-                    Some(PausableLink::new(Account::InMemory(memory), port, back, delay))
+                    let mut pausable = PausableLink::new(Account::InMemory(memory), port, back, delay);
+                    let quanta = params.and_then(|params| params.quanta);
+                    let time = quanta.map(|quanta| pause_time(quanta, link.rate));
+                    pausable.refresh = time.map(RefreshTimer::new);
+                    pausable.sender.expiry = time.map(PauseExpiry::new);
+                    Some(pausable)
                 }
                 (None, None) => None,
             };
+            let mut pausable: Option<PausableLink> = pausable;
+            if let Some(pausable) = &mut pausable {
+                // The watchdog is the sending switch's.
+                let own = spec.port(link).lossless().filter(|_| matches!(link.from, Node::Switch(_)));
+                let watchdog = own.and_then(|params| params.watchdog);
+                pausable.sender.watchdog = watchdog.map(|params| Box::new(PauseWatchdog::new(params)));
+            }
             into.push((port, pausable));
         }
         let mut first_of_switch = Vec::new();
@@ -147,13 +169,17 @@ impl FlowControl {
     }
 
     /// The link that `port` sends on has failed or come back at `now`: both ends forget its pauses.
-    pub fn forget(&mut self, now: Time, port: PortId) {
+    pub fn forget(&mut self, now: Time, port: PortId, events: &mut EventQueue) {
         self.forget_pauses(port);
         let window = self.window;
         if let Some(link) = self.link_mut(port) {
             link.frame = None;
             link.sender.forget(now, window);
+            link.sender.call_when_due(now, port, events);
             self.paused.remove(&port);
+        }
+        if let Some(blocked) = &mut self.blocked {
+            blocked.on_paused(now, port, Priorities::default());
         }
     }
 
@@ -227,6 +253,42 @@ impl FlowControl {
         }
     }
 
+    /// `packet` joins the queue of `port` at `now`; noted where links are observed.
+    #[inline]
+    pub fn observe_entered(&mut self, now: Time, port: PortId, slot: Slot, packet: &Packet) {
+        if self.blocked.is_some() {
+            let link = self.link_in(port, packet);
+            self.blocked.iter_mut().for_each(|blocked| blocked.entered(now, link, port, slot, packet));
+        }
+    }
+
+    /// `packet` leaves the queue of `port`; noted where links are observed.
+    #[inline]
+    pub fn observe_left(&mut self, port: PortId, slot: Slot, packet: &Packet) {
+        if self.blocked.is_some() {
+            let link = self.link_in(port, packet);
+            self.blocked.iter_mut().for_each(|blocked| blocked.left(link, port, slot, packet));
+        }
+    }
+
+    /// Returns the port that sends on the link by which `packet`, which is at `port`, came to its switch.
+    fn link_in(&self, port: PortId, packet: &Packet) -> Option<PortId> {
+        let place = self.ingress_place(port, packet)?;
+        self.ingress[place].as_ref().map(|link| link.port)
+    }
+
+    /// Returns the time in which packets waited at `port` while their priority was paused, summed over priorities,
+    /// until `end`; 0 where links are not observed.
+    pub fn blocked_time(&self, port: PortId, end: Time) -> Span {
+        self.blocked.as_ref().map_or(Span::ZERO, |blocked| blocked.blocked(port, end))
+    }
+
+    /// Returns the flows of which data packets waited for pauses, where links are observed. `by_hash` says that the
+    /// hash of a flow chooses its path.
+    pub fn blocked_flows(&self, network: &Network, by_hash: bool) -> Vec<BlockedFlow> {
+        self.blocked.as_ref().map_or_else(Vec::new, |blocked| blocked.flows(network, by_hash))
+    }
+
     /// Returns the place of the link by which `packet`, which is at `port`, came to its switch.
     fn ingress_place(&self, port: PortId, packet: &Packet) -> Option<usize> {
         Some(self.first[port.0 as usize]? as usize + usize::from(packet.ingress))
@@ -237,9 +299,12 @@ impl FlowControl {
         self.link(link).map_or(PauseTotals::default(), |link| link.sender.totals(end, self.window))
     }
 
-    /// Adds the uses of buffers in another logical process, which has ended.
-    pub fn absorb_uses(&mut self, other: &FlowControl) {
+    /// Adds the observations of another logical process, which has ended at `end`.
+    pub fn absorb(&mut self, other: &FlowControl, end: Time) {
         other.uses().iter().for_each(|of| merge_use(&mut self.absorbed, of));
+        if let (Some(own), Some(other)) = (&mut self.blocked, &other.blocked) {
+            own.absorb(other, end);
+        }
     }
 
     /// Returns whether a priority of `port` stays paused once only the bytes in `held` are left, by the port on whose
@@ -280,7 +345,10 @@ impl FlowControl {
                 }
                 Account::InMemory(_) => (BufferKind::Memory, BufferPeaks::default()),
             };
-            merge(BufferUse { pauses: link.sent, peaks, ..BufferUse::none(kind) });
+            merge(BufferUse { pauses: link.sent, peaks, refreshes: link.refreshed, ..BufferUse::none(kind) });
+            if link.sender.storms > 0 {
+                merge(BufferUse { storms: link.sender.storms, ..BufferUse::none(BufferKind::Memory) });
+            }
         }
         self.memories.iter().for_each(|memory| merge(memory.used()));
         uses
@@ -320,22 +388,76 @@ impl FlowControl {
         // In the order of the decisions: a pause and its end may be decided in one event.
         let mut pending = std::mem::take(&mut self.pending);
         for (port, signal) in pending.drain(..) {
-            let Some(link) = link_of(&self.place, &mut self.ingress, port) else { continue };
-            if let Some(faults) = faults
-                && (faults.is_dead(port) || faults.is_dead(link.back))
+            let is_sent = self.send(now, port, signal, ports, faults, boundary.as_deref_mut(), events);
+            if let Signal::Pause(priorities) = signal
+                && is_sent
             {
-                self.forget_pauses(port);
-                continue;
-            }
-            link.sent += u64::from(matches!(signal, Signal::Pause(_)));
-            let at = link.send_frame(now, &mut ports[link.back.0 as usize], events);
-            let sent = link.sender.sent(port, at, signal);
-            match &mut boundary {
-                Some(boundary) if boundary.is_crossed_by(link.back) => boundary.signal(link.back, sent),
-                _ => link.receive(sent, events),
+                self.link_mut(port).into_iter().for_each(|link| link.sent += 1);
+                self.blocked.iter_mut().for_each(|blocked| blocked.on_pause(port, priorities));
             }
         }
         self.pending = pending;
+    }
+
+    /// Sends a signal to `port`, unless its link is dead: then the account forgets its pauses. Returns whether it was
+    /// sent.
+    #[expect(clippy::too_many_arguments, reason = "the parts of the fabric that a frame concerns")]
+    fn send(
+        &mut self,
+        now: Time,
+        port: PortId,
+        signal: Signal,
+        ports: &mut [Port],
+        faults: Option<&Faults>,
+        boundary: Option<&mut Boundary>,
+        events: &mut EventQueue,
+    ) -> bool {
+        let paused = self.paused_in_memory(port);
+        let Some(link) = link_of(&self.place, &mut self.ingress, port) else { return false };
+        if faults.is_some_and(|faults| faults.is_dead(port) || faults.is_dead(link.back)) {
+            self.forget_pauses(port);
+            return false;
+        }
+        let at = link.send_frame(now, &mut ports[link.back.0 as usize], events);
+        link.time_refresh(now, at, paused, events);
+        let sent = link.sender.sent(port, at, signal);
+        match boundary {
+            Some(boundary) if boundary.is_crossed_by(link.back) => boundary.signal(link.back, sent),
+            _ => link.receive(sent, events),
+        }
+        true
+    }
+
+    /// Returns the priorities of `port` that are paused by a memory whose pauses are refreshed.
+    fn paused_in_memory(&self, port: PortId) -> Priorities {
+        match self.link(port) {
+            Some(&PausableLink { account: Account::InMemory(memory), refresh: Some(_), .. }) => {
+                self.memories[memory as usize].buffers.paused(self.local[port.0 as usize])
+            }
+            _ => Priorities::default(),
+        }
+    }
+
+    /// Repeats the pauses of `port` if that is due at `now`.
+    pub fn refresh(
+        &mut self,
+        now: Time,
+        port: PortId,
+        ports: &mut [Port],
+        faults: Option<&Faults>,
+        boundary: Option<&mut Boundary>,
+        events: &mut EventQueue,
+    ) {
+        let Some(link) = link_of(&self.place, &mut self.ingress, port) else { return };
+        let is_due = link.refresh.as_mut().is_some_and(|timer| timer.take_due(now));
+        let paused = self.paused_in_memory(port);
+        if is_due
+            && !paused.is_empty()
+            && self.send(now, port, Signal::Pause(paused), ports, faults, boundary, events)
+        {
+            self.link_mut(port).into_iter().for_each(|link| link.refreshed += 1);
+        }
+        self.link_mut(port).into_iter().for_each(|link| link.call_for_refresh(now, events));
     }
 
     /// Takes a signal that another logical process has sent to a port of this one.
@@ -345,16 +467,22 @@ impl FlowControl {
         }
     }
 
-    /// Removes the next signal that takes effect at `port` by `now`.
-    pub fn take_due(&mut self, now: Time, port: PortId) -> Option<Signal> {
+    /// Returns the next change of the pauses of `port` that takes effect by `now`.
+    pub fn take_due(&mut self, now: Time, port: PortId, events: &mut EventQueue) -> Option<PauseChange> {
         let link = link_of(&self.place, &mut self.ingress, port)?;
-        let signal = link.sender.take_due(now, self.window)?;
+        let Some(change) = link.sender.take_due(now, self.window) else {
+            link.sender.call_when_due(now, port, events);
+            return None;
+        };
+        if let Some(blocked) = &mut self.blocked {
+            blocked.on_paused(now, port, link.sender.stopped());
+        }
         if !link.sender.is_paused() {
             self.paused.remove(&port);
         } else if self.first[port.0 as usize].is_some() {
             self.paused.insert(port);
         }
-        Some(signal)
+        Some(change)
     }
 }
 

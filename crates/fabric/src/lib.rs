@@ -38,7 +38,7 @@ pub use circuits::{
 };
 pub use fabric::{Fabric, Handled, LeadsTo, LinkReading};
 pub use flow_control::{
-    BufferKind, BufferUse, Deadlock, HeldPort, SentSignal, SwitchMemory, lossless_memories,
+    BlockedFlow, BufferKind, BufferUse, Deadlock, HeldPort, SentSignal, SwitchMemory, lossless_memories,
 };
 pub use links::{Hooks, LostAt};
 pub use observed::{MeasurementWindow, WatchedQueue, port_name};

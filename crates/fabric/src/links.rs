@@ -296,15 +296,17 @@ impl<H: Hooks> Sink for Links<H> {
         self.hooks.on_room(port);
     }
 
-    fn entered(&mut self, port: PortId, slot: Slot) {
+    fn entered(&mut self, now: Time, port: PortId, slot: Slot) {
         if let Some(control) = &mut self.flow_control {
             control.entered(port, self.lanes.packet(slot));
+            control.observe_entered(now, port, slot, self.lanes.packet(slot));
         }
     }
 
     fn left(&mut self, port: PortId, slot: Slot) {
         if let Some(control) = &mut self.flow_control {
             control.left(port, self.lanes.packet(slot));
+            control.observe_left(port, slot, self.lanes.packet(slot));
         }
     }
 

@@ -29,10 +29,13 @@
 //!
 //! Departures: a pause is decided when a packet arrives, and a resume whenever memory is given back anywhere in the
 //! switch, as a chip compares continuously; the HPCC simulator resumes only when a packet of the same ingress leaves. A
-//! pause lasts until the resume, without quanta.
+//! pause lasts until the resume, unless [`pause_time`] is limited and it is not refreshed, or the watchdog of the port
+//! stops to obey it.
 
 mod buffers;
+mod pause_time;
 mod plan;
+mod watchdog;
 
 use std::collections::BTreeMap;
 
@@ -46,7 +49,9 @@ use crate::mechanism::{EngineNeed, Mechanism, Section, Table};
 use crate::pfc::Priorities;
 
 pub use buffers::{BufferPeaks, IngressBuffers, Refusal};
+pub use pause_time::{PauseExpiry, RefreshTimer, pause_time, quanta_min};
 pub use plan::{BufferPlan, HeadroomTerms, LosslessError};
+pub use watchdog::{PauseWatchdog, StormAction, WatchdogParams};
 
 /// The memory of a switch with lossless priorities, accounted by ingress link and priority. Pause frames take their 84
 /// B of time from the data in their direction.
@@ -88,6 +93,14 @@ pub struct LosslessParams {
     /// How long a sender takes to obey a pause that has arrived, at most 1 ms; it ends the packet that it is sending in
     /// any case. Default 0 s.
     pub response: Span,
+    /// The length of a pause, in units of 512 bit times of the link: 1 to 65535. The switch refreshes a pause when half
+    /// of it is left, by a frame that takes its time on the link. Default none: a pause lasts until the resume.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub quanta: Option<u16>,
+    /// Ports of the switch that stay paused stop to obey their pauses. Default none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub watchdog: Option<WatchdogParams>,
 }
 
 impl Default for LosslessParams {
@@ -103,6 +116,8 @@ impl Default for LosslessParams {
             egress_alpha: 1.0,
             resume_offset: Bytes::new(3_000),
             response: Span::ZERO,
+            quanta: None,
+            watchdog: None,
         }
     }
 }
@@ -125,6 +140,8 @@ impl Mechanism for LosslessParams {
         }
         let threshold = self.threshold.unwrap_or(Bytes::new(1));
         InvalidParam::unless(threshold > Bytes::ZERO, "threshold", threshold, "more than 0B")?;
+        InvalidParam::unless(self.quanta != Some(0), "quanta", 0, "1 to 65535")?;
+        self.watchdog.map_or(Ok(()), |watchdog| watchdog.validate())?;
         InvalidParam::unless(self.response <= Span::from_ms(1), "response", self.response, "at most 1ms")
     }
 }

@@ -105,9 +105,10 @@ fn notes(summary: &Summary, grids: &[Grid], shows_best: bool) -> Vec<String> {
     notes
 }
 
-/// The lines about mechanisms that never acted, and about buffers.
+/// The lines about mechanisms that never acted, about buffers, and about packets that waited for pauses.
 pub(crate) fn mechanisms(summary: &Summary) -> impl Iterator<Item = String> + '_ {
-    summary.mechanisms.iter().filter(|used| used.is_notable()).map(ToString::to_string)
+    let mechanisms = summary.mechanisms.iter().filter(|used| used.is_notable()).map(ToString::to_string);
+    mechanisms.chain(summary.blocked.iter().map(ToString::to_string))
 }
 
 /// The sentence below tables with intervals.

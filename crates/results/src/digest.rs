@@ -302,7 +302,8 @@ macro_rules! feed_fields {
 feed_fields!(Outcome {
     workloads, tiers, end, warmup, messages, queries, queues, connections, series, goodput, counters
 } except {
-    observations, extra, links, processors, circuits, circuit_weeks, delivered, faults, capture, warnings, mechanisms
+    observations, extra, links, processors, circuits, circuit_weeks, delivered, faults, capture, warnings, mechanisms,
+    blocked
 });
 feed_fields!(WorkloadInfo { name, kind, deadline } except { observed, supply });
 feed_fields!(Observation { workload, index, host, begun, value });

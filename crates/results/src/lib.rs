@@ -13,6 +13,7 @@ pub mod digest;
 pub mod hpcc;
 pub mod latencies;
 pub mod link_map;
+pub mod mechanism_uses;
 pub mod outcome;
 pub mod over_time;
 mod plain;

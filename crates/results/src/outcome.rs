@@ -61,8 +61,10 @@ pub struct Outcome {
     pub capture: Capture,
     /// Facts that the reader must know before relying on a number.
     pub warnings: Vec<String>,
-    /// The uses of the mechanisms of the ports; nothing in an emulated run.
+    /// The uses of the mechanisms of the ports.
     pub mechanisms: Vec<MechanismUse>,
+    /// The packets that waited for pauses, where links are observed.
+    pub blocked: BlockedTraffic,
 }
 
 /// How often a mechanism acted, and how far its buffers were used.
@@ -89,6 +91,17 @@ pub struct MechanismUse {
     /// The most bytes that one of them did not find.
     #[serde(default)]
     pub missing: u64,
+    /// The number of frames that refreshed a pause.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub refreshes: u64,
+    /// The number of storms of pauses that watchdogs have found.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub storms: u64,
+}
+
+/// Returns whether a count is left out of the file.
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl MechanismUse {
@@ -100,6 +113,60 @@ impl MechanismUse {
         self.headroom = self.headroom.max(other.headroom);
         self.dropped += other.dropped;
         self.missing = self.missing.max(other.missing);
+        self.refreshes += other.refreshes;
+        self.storms += other.storms;
+    }
+}
+
+/// The packets that waited for pauses, in the measurement window.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct BlockedTraffic {
+    /// The tiers of links that were blocked.
+    pub tiers: Vec<BlockedTier>,
+    /// The workloads of which data packets were blocked.
+    pub workloads: Vec<BlockedWorkload>,
+}
+
+impl BlockedTraffic {
+    /// Returns whether no packet waited for a pause.
+    pub fn is_empty(&self) -> bool {
+        self.tiers.is_empty() && self.workloads.is_empty()
+    }
+}
+
+/// The links that connect two tiers, and that had packets waiting for a pause.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct BlockedTier {
+    /// The tiers that they connect: `host -> leaf`, `leaf -> spine`.
+    pub tier: String,
+    /// The time in which packets of a paused priority waited at the port of a link, summed over links and priorities,
+    /// in nanoseconds.
+    pub blocked_ns: u64,
+}
+
+/// The data packets of a workload that waited for pauses.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct BlockedWorkload {
+    /// The name of the workload.
+    pub workload: String,
+    /// The number of blocked flows; each direction of a connection is one.
+    pub flows: u64,
+    /// The number of these no port of whose path was the origin of a pause.
+    pub victims: u64,
+    /// The time that their packets waited at ports at which their priority was paused, summed over packets, in
+    /// nanoseconds.
+    pub blocked_ns: u64,
+    /// The part of this time that belongs to victims.
+    pub victims_blocked_ns: u64,
+}
+
+impl BlockedWorkload {
+    /// Adds the same workload's packets in another run.
+    pub fn merge(&mut self, other: &BlockedWorkload) {
+        self.flows += other.flows;
+        self.victims += other.victims;
+        self.blocked_ns += other.blocked_ns;
+        self.victims_blocked_ns += other.victims_blocked_ns;
     }
 }
 

@@ -8,6 +8,7 @@
 //! it. Completion times are times of completed messages; the number that never completed is printed beside them and,
 //! above one in a hundred, warned about.
 
+mod blocked;
 mod build;
 pub mod circuits;
 mod mechanism;
@@ -25,6 +26,7 @@ use crate::outcome::Counters;
 use crate::stats::Estimate;
 use crate::stats::paired::Change;
 
+pub use blocked::BlockedSummary;
 pub use circuits::FILLED_ENOUGH;
 pub use mechanism::MechanismSummary;
 pub use warning::{Warning, too_few};
@@ -70,6 +72,9 @@ pub struct Summary {
     /// The uses of the mechanisms of the ports in the runs of each variant.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mechanisms: Vec<MechanismSummary>,
+    /// The workloads of which packets waited for pauses, in the runs of each variant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocked: Vec<BlockedSummary>,
 }
 
 /// A variant whose statistic of a workload is lower than that of every other variant, and whose paired difference from
@@ -270,6 +275,11 @@ pub struct QueueSummary {
     pub packets: u64,
 }
 
+/// Returns whether a share is left out of the file.
+fn is_zero(share: &f64) -> bool {
+    *share == 0.0
+}
+
 /// Links that connect the same two tiers in the same direction, all replicates together.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TierSummary {
@@ -287,6 +297,9 @@ pub struct TierSummary {
     pub pauses: u64,
     /// Share of the time in which at least one of their priorities was paused, the mean over links.
     pub paused: f64,
+    /// Share of the time in which packets waited whose priority was paused, summed over priorities, the mean over links.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub blocked: f64,
 }
 
 /// The circuits of a hybrid network, all replicates together: the weeks that began at or after the warm-up, but for

@@ -5,9 +5,9 @@ use plimsoll_fabric::net::HostId;
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use crate::outcome::{
-    CircuitUse, CircuitWeek, ConnectionRecord, Counters, Delivered, GoodputInterval, LinkTotals,
-    MessageRecord, Outcome, QueryRecord, QueueObservation, ScheduleTimes, SeriesPoint, Split, Supply,
-    WorkloadInfo,
+    BlockedTraffic, CircuitUse, CircuitWeek, ConnectionRecord, Counters, Delivered, GoodputInterval,
+    LinkTotals, MessageRecord, Outcome, QueryRecord, QueueObservation, ScheduleTimes, SeriesPoint, Split,
+    Supply, WorkloadInfo,
 };
 use crate::point::{PointKey, PointOutcome};
 
@@ -143,6 +143,7 @@ pub fn outcome(shape: &Shape, seed: u64, variant: &str) -> Outcome {
         faults: Vec::new(),
         warnings: Vec::new(),
         mechanisms: Vec::new(),
+        blocked: BlockedTraffic::default(),
     }
 }
 

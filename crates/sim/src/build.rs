@@ -1,9 +1,12 @@
 //! A model becomes a world, and a world that has run becomes an outcome.
 
+use std::collections::BTreeMap;
+
 use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::PortId;
-use plimsoll_fabric::{CircuitLosses, Fabric, FabricSpec, port_name};
-use plimsoll_results::outcome::{self, Outcome, WorkloadInfo};
+use plimsoll_fabric::{BlockedFlow, CircuitLosses, Fabric, FabricSpec, port_name};
+use plimsoll_results::mechanism_uses::Counted;
+use plimsoll_results::outcome::{self, BlockedTraffic, BlockedWorkload, Outcome, WorkloadInfo};
 use plimsoll_results::replay::ReplayWindow;
 use plimsoll_scenario::model::{Fault, Model};
 use plimsoll_traffic::Traffic;
@@ -14,7 +17,6 @@ use crate::hosts::Hosts;
 use crate::hosts::datagram_workload;
 use crate::link_names::LinkNames;
 use crate::look_ahead::LookAhead;
-use crate::mechanism_uses::Counted;
 use crate::observe::RunRecorder;
 use crate::packet_capture::PacketCapture;
 use crate::packet_recorder::PacketRecorder;
@@ -58,6 +60,7 @@ fn build_with(model: &Model, window: Option<ReplayWindow>) -> Result<BuiltWorld,
         recorder: window.map(|window| Box::new(PacketRecorder::new(window, &spec.network))),
         ..SimHooks::default()
     };
+    let counted = Counted::of(&spec);
     let mut fabric = Fabric::build(spec, &streams, hooks)?;
     let recorder = RunRecorder::new(model.observe.flow_series);
     if let Some(first) = recorder.first_sample() {
@@ -74,7 +77,7 @@ fn build_with(model: &Model, window: Option<ReplayWindow>) -> Result<BuiltWorld,
         endless: traffic.endless,
         faults: model.fault.iter().map(listed).collect(),
         programs: model.program.len(),
-        counted: Counted::of(model),
+        counted,
         has_processors: model.host.processor().is_some(),
         world: World {
             rules: rules(&fabric, &traffic),
@@ -132,6 +135,11 @@ impl BuiltWorld {
         self.world.fabric.assert_conservation();
         let connections = self.world.hosts.records(&mut self.world.fabric, end);
         let warnings = self.warnings(end);
+        let readings = self.world.fabric.link_readings(end);
+        let blocked = BlockedTraffic {
+            tiers: self.link_names.as_ref().map_or_else(Vec::new, |names| names.blocked(&readings)),
+            workloads: self.blocked_workloads(),
+        };
         let World { mut fabric, mut recorder, hosts, .. } = self.world;
         let goodput = hosts.goodput();
         let delivered = hosts.delivered(end);
@@ -143,7 +151,7 @@ impl BuiltWorld {
         counters.timeouts = connections.iter().map(|connection| connection.timeouts).sum();
         let mechanisms = self.counted.uses(&counters, &fabric.buffer_uses());
         let circuits = fabric.take_circuit_log(end).unwrap_or_default();
-        let links = self.link_names.map(|names| names.totals(fabric.link_readings(end)));
+        let links = self.link_names.map(|names| names.totals(readings));
         Outcome {
             workloads: self.workloads,
             tiers: fabric.network().wait_places().iter().map(|&tier| tier.to_owned()).collect(),
@@ -167,7 +175,29 @@ impl BuiltWorld {
             capture: fabric.hooks_mut().capture.take().map(|kept| kept.into_capture()).unwrap_or_default(),
             warnings,
             mechanisms,
+            blocked,
         }
+    }
+
+    /// Adds up the blocked flows of each workload, in the order of the workloads; only workloads with such flows.
+    fn blocked_workloads(&self) -> Vec<BlockedWorkload> {
+        let mut by_workload: BTreeMap<u16, (u64, Span, u64, Span)> = BTreeMap::new();
+        for BlockedFlow { flow, blocked, is_victim } in self.world.fabric.blocked_flows() {
+            let (flows, all, victims, of_victims) = by_workload.entry(self.workload_of(flow)).or_default();
+            (*flows, *all) = (*flows + 1, *all + blocked);
+            if is_victim {
+                (*victims, *of_victims) = (*victims + 1, *of_victims + blocked);
+            }
+        }
+        let named =
+            |(workload, (flows, all, victims, of_victims)): (u16, (u64, Span, u64, Span))| BlockedWorkload {
+                workload: self.workloads[usize::from(workload)].name.clone(),
+                flows,
+                victims,
+                blocked_ns: all.as_ps() / 1_000,
+                victims_blocked_ns: of_victims.as_ps() / 1_000,
+            };
+        by_workload.into_iter().map(named).collect()
     }
 
     /// Returns the caveats that a reader needs before trusting the outcome.

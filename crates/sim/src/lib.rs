@@ -16,7 +16,6 @@ pub mod estimate;
 mod hosts;
 mod link_names;
 mod look_ahead;
-mod mechanism_uses;
 mod observe;
 mod packet_capture;
 mod packet_recorder;

@@ -2,8 +2,9 @@
 
 use plimsoll_fabric::LinkReading;
 use plimsoll_fabric::net::{Network, Node};
-use plimsoll_results::outcome::LinkTotals;
+use plimsoll_results::outcome::{BlockedTier, LinkTotals};
 use plimsoll_scenario::model::Topology;
+use plimsoll_units::Span;
 
 /// The names of every link, by number.
 #[derive(Debug)]
@@ -36,6 +37,23 @@ impl LinkNames {
             tier: format!("{} -> {}", tier(link.from), tier(link.to)),
         });
         LinkNames(links.collect())
+    }
+
+    /// Adds up by tier how long links had packets waiting for a pause; only tiers with such links.
+    pub(crate) fn blocked(&self, readings: &[LinkReading]) -> Vec<BlockedTier> {
+        let mut tiers: Vec<(&str, Span)> = Vec::new();
+        for (NamedLink { tier, .. }, reading) in self.0.iter().zip(readings) {
+            match tiers.iter_mut().find(|(known, _)| known == tier) {
+                _ if reading.blocked.is_zero() => {}
+                Some((_, blocked)) => *blocked += reading.blocked,
+                None => tiers.push((tier, reading.blocked)),
+            }
+        }
+        let named = |(tier, blocked): (&str, Span)| BlockedTier {
+            tier: tier.to_owned(),
+            blocked_ns: blocked.as_ps() / 1_000,
+        };
+        tiers.into_iter().map(named).collect()
     }
 
     /// Names the readings of every link.

@@ -67,7 +67,7 @@ impl<H: Hooks> Fabric<H> {
             own.absorb(other);
         }
         if let (Some(own), Some(other)) = (&mut self.links.flow_control, &other.links.flow_control) {
-            own.absorb_uses(other);
+            own.absorb(other, end);
         }
         let of_faults = other.links.faults.as_ref().map_or(0, |faults| faults.events());
         let of_nights = other.links.nights.as_ref().map_or(0, |clock| clock.events);

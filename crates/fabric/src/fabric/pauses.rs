@@ -3,7 +3,7 @@
 use plimsoll_units::Time;
 
 use super::Fabric;
-use crate::flow_control::{Deadlock, HeldPort};
+use crate::flow_control::{Deadlock, HeldPort, PauseChange};
 use crate::links::{Hooks, Links};
 use crate::net::PortId;
 
@@ -21,10 +21,18 @@ impl<H: Hooks> Fabric<H> {
     #[cold]
     pub(super) fn on_pause_due(&mut self, now: Time, port: PortId) {
         while let Some(control) = &mut self.links.flow_control
-            && let Some(signal) = control.take_due(now, port)
+            && let Some(PauseChange { signal, discarded }) =
+                control.take_due(now, port, &mut self.links.events)
         {
             self.links.hooks.on_signal(now, port, signal);
-            self.ports[port.0 as usize].on_signal(port, now, signal, &mut self.links);
+            let sender = &mut self.ports[port.0 as usize];
+            sender.set_discarded(port, now, discarded, &mut self.links);
+            sender.on_signal(port, now, signal, &mut self.links);
+        }
+        let Links { flow_control, faults, boundary, events, .. } = &mut self.links;
+        if let Some(control) = flow_control {
+            let (faults, boundary) = (faults.as_deref(), boundary.as_deref_mut());
+            control.refresh(now, port, &mut self.ports, faults, boundary, events);
         }
         self.send_pauses(now);
     }

@@ -8,7 +8,7 @@ use plimsoll_units::{Rate, Span, Time};
 
 use super::Fabric;
 use crate::engine::{EventQueue, Lanes};
-use crate::flow_control::BufferUse;
+use crate::flow_control::{BlockedFlow, BufferUse};
 use crate::host_gate::HostGate;
 use crate::host_pacer::ScheduledPacer;
 use crate::links::Hooks;
@@ -27,6 +27,8 @@ pub struct LinkReading {
     pub carried: LinkTraffic,
     /// The number and length of its pauses meanwhile.
     pub pauses: PauseTotals,
+    /// The time in which packets waited meanwhile while their priority was paused, summed over priorities.
+    pub blocked: Span,
 }
 
 impl<H: Hooks> Fabric<H> {
@@ -182,8 +184,11 @@ impl<H: Hooks> Fabric<H> {
         let observed = meter.window().part_of(Time::ZERO, end);
         let links = (0..).map(PortId).zip(self.network.links()).zip(meter.carried());
         let reading = |((port, link), carried): ((PortId, &Link), &LinkTraffic)| {
-            let pauses = self.links.flow_control.as_ref().map(|control| control.pauses(port, end));
-            LinkReading { rate: link.rate, observed, carried: *carried, pauses: pauses.unwrap_or_default() }
+            let (pauses, blocked) = match &self.links.flow_control {
+                Some(control) => (control.pauses(port, end), control.blocked_time(port, end)),
+                None => Default::default(),
+            };
+            LinkReading { rate: link.rate, observed, carried: *carried, pauses, blocked }
         };
         links.map(reading).collect()
     }
@@ -191,6 +196,13 @@ impl<H: Hooks> Fabric<H> {
     /// Returns how far the buffers whose senders are paused were used, by kind.
     pub fn buffer_uses(&self) -> Vec<BufferUse> {
         self.links.flow_control.as_ref().map_or_else(Vec::new, |control| control.uses())
+    }
+
+    /// Returns the flows of which data packets waited for pauses, where links are counted.
+    pub fn blocked_flows(&self) -> Vec<BlockedFlow> {
+        let by_hash = self.selector.is_none();
+        let control = self.links.flow_control.as_ref();
+        control.map_or_else(Vec::new, |control| control.blocked_flows(&self.network, by_hash))
     }
 
     /// Returns how often each connection of `host` was associated with its pacer up to `end`.

@@ -56,7 +56,7 @@ impl<H: Hooks> Fabric<H> {
     /// Flow control on the link of `port` begins anew.
     fn forget_pauses(&mut self, now: Time, port: PortId) {
         let Some(control) = &mut self.links.flow_control else { return };
-        control.forget(now, port);
+        control.forget(now, port, &mut self.links.events);
         let resume = Signal::Resume(Priorities::ALL);
         self.ports[port.0 as usize].on_signal(port, now, resume, &mut self.links);
     }

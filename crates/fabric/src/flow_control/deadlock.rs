@@ -14,8 +14,8 @@
 //! everything else left, until none is removed. What remains never moves, whatever moves beside it. Each of its
 //! priorities waits for another one, so that a walk ends in a circle.
 //!
-//! Nothing that may leave otherwise is taken for stuck: a priority with a signal under way, a link that will fail or
-//! come back, which forgets its pauses, and queues that may drop waiting packets ([`Port::lines`]). So a deadlock is
+//! Nothing that may leave otherwise is taken for stuck: a priority with a resume under way, a link that will fail or
+//! come back, which forgets its pauses, a port with a watchdog, and queues that may drop waiting packets ([`Port::lines`]). So a deadlock is
 //! there at any later time, too.
 
 use std::collections::BTreeMap;
@@ -88,7 +88,10 @@ impl FlowControl {
         lanes: &Lanes,
         faults: Option<&Faults>,
     ) -> Vec<HeldPort> {
-        let lasting = |port: &PortId| !faults.is_some_and(|faults| faults.breaks_after(*port, now));
+        let is_watched = |port: &PortId| self.link(*port).is_some_and(|link| link.sender.watchdog.is_some());
+        let lasting = |port: &PortId| {
+            !is_watched(port) && !faults.is_some_and(|faults| faults.breaks_after(*port, now))
+        };
         self.paused
             .iter()
             .copied()

@@ -1,10 +1,12 @@
 //! [`PausableLink`]: a link into a switch, the account of its packets, and the pause frames that are sent against it.
 
-use plimsoll_mechanisms::pfc::{IngressAccount, PAUSE_FRAME, PausedLink, PfcParams};
+use plimsoll_mechanisms::lossless::RefreshTimer;
+use plimsoll_mechanisms::pfc::{IngressAccount, PAUSE_FRAME, PausedLink, PfcParams, Priorities};
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use super::build_error;
 use super::sender::{PausedSender, SentSignal};
+use super::timer::LazyCall;
 use crate::engine::{EventQueue, Owner, OwnerKind};
 use crate::net::{Port, PortId};
 use crate::spec::FabricSpec;
@@ -24,6 +26,12 @@ pub(super) struct PausableLink {
     pub(super) frame: Option<(Time, Time)>,
     /// The number of pauses sent, in the whole run.
     pub(super) sent: u64,
+    /// Repeats pauses before they end, where pauses end by themselves.
+    pub(super) refresh: Option<RefreshTimer>,
+    /// The call for the next refresh.
+    refresh_call: LazyCall,
+    /// The number of refresh frames sent, in the whole run.
+    pub(super) refreshed: u64,
     pub(super) sender: PausedSender,
 }
 
@@ -69,6 +77,29 @@ impl PausableLink {
         at
     }
 
+    /// A frame that pauses priorities, or resumes them and leaves `paused`, is obeyed at `obeyed`: the refresh timer
+    /// starts or stops.
+    pub(super) fn time_refresh(
+        &mut self,
+        now: Time,
+        obeyed: Time,
+        paused: Priorities,
+        events: &mut EventQueue,
+    ) {
+        let Some(timer) = &mut self.refresh else { return };
+        match paused.is_empty() {
+            true => timer.stop(),
+            false => timer.on_frame(obeyed - self.delay),
+        }
+        self.call_for_refresh(now, events);
+    }
+
+    /// Asks for a call when the next refresh is due.
+    pub(super) fn call_for_refresh(&mut self, now: Time, events: &mut EventQueue) {
+        let due = self.refresh.as_ref().and_then(RefreshTimer::next);
+        self.refresh_call.at(now, due, self.port, events);
+    }
+
     /// The link of `port`, whose packets have a `buffer` of their own.
     ///
     /// # Errors
@@ -93,6 +124,17 @@ impl PausableLink {
 
     /// The link of `port` with `account`. A pause is obeyed `delay` after its frame has started or ended.
     pub(super) fn new(account: Account, port: PortId, back: PortId, delay: Span) -> PausableLink {
-        PausableLink { account, port, back, delay, frame: None, sent: 0, sender: PausedSender::default() }
+        PausableLink {
+            account,
+            port,
+            back,
+            delay,
+            frame: None,
+            sent: 0,
+            refresh: None,
+            refresh_call: LazyCall::default(),
+            refreshed: 0,
+            sender: PausedSender::default(),
+        }
     }
 }

@@ -63,17 +63,31 @@ pub struct BufferUse {
     pub headroom: u64,
     /// The packets that found no room.
     pub refused: Refused,
+    /// The number of frames that refreshed a pause.
+    pub refreshes: u64,
+    /// The number of storms that watchdogs have found.
+    pub storms: u64,
 }
 
 impl BufferUse {
     pub(super) fn none(kind: BufferKind) -> BufferUse {
-        BufferUse { kind, pauses: 0, peaks: BufferPeaks::default(), headroom: 0, refused: Refused::default() }
+        BufferUse {
+            kind,
+            pauses: 0,
+            peaks: BufferPeaks::default(),
+            headroom: 0,
+            refused: Refused::default(),
+            refreshes: 0,
+            storms: 0,
+        }
     }
 
     fn merge(&mut self, other: &BufferUse) {
         let smallest = [self.headroom, other.headroom].into_iter().filter(|bytes| *bytes > 0).min();
         self.headroom = smallest.unwrap_or(0);
         self.pauses += other.pauses;
+        self.refreshes += other.refreshes;
+        self.storms += other.storms;
         self.peaks.merge(other.peaks);
         self.refused.lossless += other.refused.lossless;
         self.refused.missing = self.refused.missing.max(other.refused.missing);

@@ -1,10 +1,18 @@
 //! [`PausedSender`]: the end of a link that sends on it, and that the other end pauses.
+//!
+//! ```text
+//!  signals ──> received pauses ──┬──> less the storms of the watchdog ──> port: the priorities that may not be sent
+//!  expiry  ──> ended pauses ─────┘            └─────────────────────────> port: the priorities that are dropped
+//! ```
 
 use std::collections::VecDeque;
 
+use plimsoll_mechanisms::lossless::{PauseExpiry, PauseWatchdog};
 use plimsoll_mechanisms::pfc::{PauseState, Priorities, Signal};
 use plimsoll_units::Time;
 
+use super::timer::LazyCall;
+use crate::engine::EventQueue;
 use crate::net::PortId;
 use crate::observed::{MeasurementWindow, PauseTotals};
 
@@ -22,6 +30,15 @@ pub struct SentSignal {
     pub(crate) is_event: bool,
 }
 
+/// A change of the priorities that a port may send.
+#[derive(Clone, Copy, Debug)]
+pub struct PauseChange {
+    /// The priorities that are paused or resumed.
+    pub signal: Signal,
+    /// The priorities whose packets the port drops from now on.
+    pub discarded: Priorities,
+}
+
 /// The pauses of the port that sends on a link.
 #[derive(Debug, Default)]
 pub(super) struct PausedSender {
@@ -30,8 +47,16 @@ pub(super) struct PausedSender {
     breaks: u32,
     /// When the last signal that was sent takes effect.
     last_sent: Option<Time>,
-    /// The priorities that the port may not send now.
+    /// The priorities that the far end has paused.
     state: PauseState,
+    /// The end of each pause, where pauses end by themselves.
+    pub(super) expiry: Option<PauseExpiry>,
+    /// Stops to obey pauses that do not end.
+    pub(super) watchdog: Option<Box<PauseWatchdog>>,
+    /// The call for the next deadline of these two.
+    call: LazyCall,
+    /// The number of storms that the watchdog has found.
+    pub(super) storms: u64,
     /// The time since which at least one priority is paused.
     paused_since: Time,
     /// The time at which a pause last took effect.
@@ -54,11 +79,46 @@ impl PausedSender {
         }
     }
 
-    /// Removes the next signal that takes effect by `now`.
-    pub(super) fn take_due(&mut self, now: Time, window: MeasurementWindow) -> Option<Signal> {
-        let SentSignal { signal, .. } = self.travelling.pop_front_if(|sent| sent.at <= now)?;
-        self.on_signal(now, window, signal);
-        Some(signal)
+    /// Returns the next change that takes effect by `now`. At the same time a signal comes before the end of a pause,
+    /// and that before a storm.
+    pub(super) fn take_due(&mut self, now: Time, window: MeasurementWindow) -> Option<PauseChange> {
+        let arrived = self.travelling.pop_front_if(|sent| sent.at <= now).map(|sent| sent.signal);
+        let expired = || {
+            let ended = self.expiry.as_mut()?.take_expired(now);
+            (!ended.is_empty()).then_some(Signal::Resume(ended))
+        };
+        let signal = match arrived.or_else(expired) {
+            Some(signal) => {
+                self.on_signal(now, window, signal);
+                match signal {
+                    Signal::Pause(priorities) => Signal::Pause(priorities.without(self.storm())),
+                    resume => resume,
+                }
+            }
+            None => {
+                let watchdog = self.watchdog.as_mut()?;
+                let before = watchdog.storm();
+                if !watchdog.take_due(now) {
+                    return None;
+                }
+                let begun = watchdog.storm().without(before);
+                self.storms += u64::from(begun.count());
+                Signal::Resume(begun)
+            }
+        };
+        let discarded = self.watchdog.as_ref().map_or(Priorities::default(), |watchdog| watchdog.dropped());
+        Some(PauseChange { signal, discarded })
+    }
+
+    /// Asks for a call of `port` at the next time at which a pause ends or a storm begins or ends.
+    pub(super) fn call_when_due(&mut self, now: Time, port: PortId, events: &mut EventQueue) {
+        let expiry = self.expiry.as_ref().and_then(PauseExpiry::next);
+        let watchdog = self.watchdog.as_ref().and_then(|watchdog| watchdog.next());
+        self.call.at(now, expiry.into_iter().chain(watchdog).min(), port, events);
+    }
+
+    fn storm(&self) -> Priorities {
+        self.watchdog.as_ref().map_or(Priorities::default(), |watchdog| watchdog.storm())
     }
 
     /// The link has failed or come back at `now`: nothing is paused any more. Another logical process may have sent
@@ -72,9 +132,17 @@ impl PausedSender {
 
     fn on_signal(&mut self, now: Time, window: MeasurementWindow, signal: Signal) {
         let was_paused = self.is_paused();
-        self.state.on_signal(signal);
-        if matches!(signal, Signal::Pause(_)) {
+        if let Signal::Pause(priorities) = signal
+            && !self.state.paused().has_all(priorities)
+        {
             self.last_pause = now;
+        }
+        self.state.on_signal(signal);
+        if let Some(expiry) = &mut self.expiry {
+            expiry.on_signal(now, signal);
+        }
+        if let Some(watchdog) = &mut self.watchdog {
+            watchdog.on_paused(now, self.state.paused());
         }
         match (was_paused, self.is_paused()) {
             (false, true) => {
@@ -86,15 +154,23 @@ impl PausedSender {
         }
     }
 
+    /// Returns the priorities that the port may not send now.
+    pub(super) fn stopped(&self) -> Priorities {
+        self.state.paused().without(self.storm())
+    }
+
     /// Returns whether a priority is paused.
     pub(super) fn is_paused(&self) -> bool {
         !self.state.paused().is_empty()
     }
 
-    /// Returns the priorities that are paused, and for which no signal is under way.
+    /// Returns the priorities that are paused, and for which no resume is under way.
     pub(super) fn paused_for_now(&self) -> Priorities {
-        let paused = self.state.paused();
-        self.travelling.iter().fold(paused, |paused, sent| paused.without(sent.signal.priorities()))
+        let resumed = |sent: &SentSignal| match sent.signal {
+            Signal::Resume(priorities) => priorities,
+            Signal::Pause(_) => Priorities::default(),
+        };
+        self.travelling.iter().fold(self.state.paused(), |paused, sent| paused.without(resumed(sent)))
     }
 
     /// Returns the time at which a pause last took effect.

@@ -218,6 +218,14 @@ impl Port {
         }
     }
 
+    /// The packets of `priorities` are dropped in place of being sent, from now on.
+    pub fn set_discarded(&mut self, id: PortId, now: Time, priorities: Priorities, sink: &mut impl Sink) {
+        match &mut self.0 {
+            Engine::Express(_) => unreachable!("an express port is never paused"),
+            Engine::General(port) => port.set_discarded(id, now, priorities, sink),
+        }
+    }
+
     /// Passes a signal of the circuits' controller to a host's queues. Only a port with [`Discipline::Classes`] reacts.
     pub fn on_class_signal(&mut self, id: PortId, now: Time, signal: ClassSignal<'_>, sink: &mut impl Sink) {
         match &mut self.0 {

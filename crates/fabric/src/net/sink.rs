@@ -63,8 +63,8 @@ pub trait Sink {
     /// A packet left the queue of a host's NIC whose transport waits for room.
     fn room(&mut self, port: PortId);
 
-    /// A packet has joined the queue of `port`, which was built to report it.
-    fn entered(&mut self, _port: PortId, _slot: Slot) {}
+    /// A packet has joined the queue of `port` at `now`, which was built to report it.
+    fn entered(&mut self, _now: Time, _port: PortId, _slot: Slot) {}
 
     /// A packet that had [`entered`](Sink::entered) `port` starts to be sent, or was dropped after all.
     fn left(&mut self, _port: PortId, _slot: Slot) {}

@@ -40,7 +40,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("scenario", &["circuits", "fabric", "files", "mechanisms", "text", "traffic", "units"]),
     // The scenarios of the repository, as text: an edited one compiles no simulator again.
     ("shipped", &["scenario", "units"]),
-    ("results", &["fabric", "files", "stats", "text", "traffic", "units"]),
+    ("results", &["fabric", "files", "mechanisms", "stats", "text", "traffic", "units"]),
     // Results of runs, and of the four analyses that need no run.
     ("report", &["breakdown", "bursts", "circuits", "results", "text", "units"]),
     // The simulator depends neither on published values nor on how results are displayed.

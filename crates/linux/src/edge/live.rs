@@ -15,7 +15,8 @@ use plimsoll_fabric::{
     CircuitLosses, CircuitUse, CircuitWeek, Fabric, Handled, Hooks, LostAt, ScheduleTimes, Unbuildable,
 };
 use plimsoll_mechanisms::pfc::Priorities;
-use plimsoll_results::outcome::{Counters, QueueObservation};
+use plimsoll_results::mechanism_uses::Counted;
+use plimsoll_results::outcome::{Counters, MechanismUse, QueueObservation};
 use plimsoll_scenario::DSCPS;
 use plimsoll_scenario::model::Model;
 use plimsoll_units::{Span, Streams, Time};
@@ -31,6 +32,8 @@ pub use frames::{Digest64, Egress, FrameEntry, Ingress, Nowhere, Out};
 #[derive(Debug)]
 pub struct LiveFabric {
     fabric: Fabric<LostFrames>,
+    /// The mechanisms whose actions are counted.
+    counted: Counted,
     /// Hosts wait for room in their NIC.
     backpressure: bool,
     /// The priorities of the scenario's workloads and programs.
@@ -86,11 +89,12 @@ impl LiveFabric {
         spec.pacers_wait = false;
         spec.counts_links = false;
         let control = control::control(model);
-        if control.is_some() {
-            // Frames in flight when circuits are paused must have passed before the circuits are taken down.
+        if control.is_some() || spec.has_flow_control() {
+            // Frames in flight when circuits are paused must have passed before the circuits are taken down, and a
+            // headroom must have room for them.
             spec.full_size = spec.full_size.max(frame_max(model));
         }
-        let (backpressure, full_size) = (spec.backpressure, spec.full_size);
+        let (backpressure, full_size, counted) = (spec.backpressure, spec.full_size, Counted::of(&spec));
         let streams = Streams::new(model.run.seed);
         let hybrid = control.map(|control| LiveHybrid {
             week: control.week,
@@ -105,6 +109,7 @@ impl LiveFabric {
         });
         Ok(LiveFabric {
             fabric: Fabric::build(spec, &streams, LostFrames::default())?,
+            counted,
             backpressure,
             priorities: priorities(model),
             ack_priority: model.host.ack_priority,
@@ -277,6 +282,11 @@ impl LiveFabric {
     /// Returns the counters so far; packets that are still under way count as in flight.
     pub fn counters(&self) -> Counters {
         Counters { packets_in_flight: self.fabric.packets_inside(), ..*self.fabric.counters() }
+    }
+
+    /// Returns how often each mechanism of the ports has acted so far.
+    pub fn mechanism_uses(&self) -> Vec<MechanismUse> {
+        self.counted.uses(self.fabric.counters(), &self.fabric.buffer_uses())
     }
 
     /// Returns how many packets the circuit switch has lost, by cause; `None` in a network without one.

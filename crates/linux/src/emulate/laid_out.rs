@@ -132,6 +132,7 @@ impl LaidOut {
             circuits,
             circuit_weeks,
             counters: fabric.counters(),
+            mechanisms: fabric.mechanism_uses(),
             faults: model.fault.iter().map(listed).collect(),
             ..Outcome::default()
         }

@@ -5,6 +5,7 @@
 mod circuits;
 mod levels;
 mod multipath;
+mod ports;
 mod transports;
 mod world;
 
@@ -224,6 +225,7 @@ fn what_is_not_emulated_is_said_before_anything_is_made() {
         let error = check(&model(&format!("{RACK}{lines}")), &options()).unwrap_err();
         let EmulateError::Unbuildable(unbuildable) = &error else { panic!("{error}") };
         assert_eq!(unbuildable.key, key, "{error}");
+        assert!(unbuildable.problem.contains(" is not emulated"), "{error}");
     }
 }
 

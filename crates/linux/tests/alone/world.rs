@@ -95,7 +95,9 @@ pub fn run_with(text: &str, options: Options) -> Option<Emulated> {
     assert_eq!(emulated.verified, Some(true), "the replay of the log gives the same digest");
     let counters = &emulated.outcome.counters;
     assert_eq!(counters.packets_sent, counters.packets_accounted_for());
-    assert_eq!(emulated.lateness.count(), counters.packets_delivered);
+    // Trimmed headers reach their hosts in the fabric alone.
+    let handed_over = counters.packets_delivered - counters.trimmed..=counters.packets_delivered;
+    assert!(handed_over.contains(&emulated.lateness.count()), "{:?} {counters:?}", emulated.lateness);
     Some(emulated)
 }
 

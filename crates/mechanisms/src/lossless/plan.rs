@@ -4,7 +4,7 @@ use std::fmt;
 
 use plimsoll_units::{Bytes, Span};
 
-use super::{LosslessParams, fixed, share};
+use super::{LosslessParams, fixed, quanta_min, share};
 use crate::InvalidParam;
 use crate::mechanism::Mechanism;
 use crate::pfc::{PAUSE_FRAME, PausedLink, Priorities, headroom};
@@ -90,6 +90,12 @@ pub enum LosslessError {
          `headroom` in all need more than {needed}"
     )]
     MemoryTooSmall { memory: Bytes, links: usize, reserve: Bytes, headroom: Bytes, needed: Bytes },
+    /// A pause ends before it can be refreshed, and packets may be dropped.
+    #[error(
+        "a pause of {quanta} `quanta` ends before its refresh has come: the frame may wait for a full packet in half \
+         of the time, which needs {needed}, or `may_drop = true`"
+    )]
+    PauseTooShort { quanta: u16, needed: u64 },
 }
 
 impl LosslessParams {
@@ -101,6 +107,12 @@ impl LosslessParams {
     pub fn resolve(&self, links: &[PausedLink], used: Priorities) -> Result<BufferPlan, LosslessError> {
         self.validate()?;
         let lossless = self.lossless()?;
+        let quanta_needed = links.iter().map(quanta_min).max().unwrap_or(0);
+        if let Some(quanta) =
+            self.quanta.filter(|quanta| u64::from(*quanta) < quanta_needed && !self.may_drop)
+        {
+            return Err(LosslessError::PauseTooShort { quanta, needed: quanta_needed });
+        }
         let needed: Vec<HeadroomTerms> =
             links.iter().map(|link| HeadroomTerms::of(link, self.response)).collect();
         let headroom: Vec<u64> =

@@ -89,9 +89,14 @@ fn tiers(summary: &Summary, point: &Point) -> Vec<HeatTable> {
     let trouble = table(
         "Drops and pauses by tier",
         "Packets dropped at the ports of a tier over all replicates; how often its links were paused, and for \
-         which share of the time.",
+         which share of the time, also while packets waited for the end of a pause.",
         |tier| {
-            let pauses = format!("{} pauses ({})", figures::count(tier.pauses), percent(tier.paused));
+            let blocked = match tier.blocked {
+                0.0 => String::new(),
+                blocked => format!(", with packets waiting {}", percent(blocked)),
+            };
+            let pauses =
+                format!("{} pauses ({}{blocked})", figures::count(tier.pauses), percent(tier.paused));
             let drops = format!("{} drops", figures::count(tier.drops));
             match (tier.drops, tier.pauses) {
                 (0, 0) => "none".to_owned(),

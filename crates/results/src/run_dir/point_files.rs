@@ -23,8 +23,8 @@ use super::table_form::{Columns, PARQUET};
 use crate::capture::Capture;
 use crate::digest::{Checksum, Digest};
 use crate::outcome::{
-    Counters, Delivered, ExtraLoad, FaultRecord, MechanismUse, Outcome, ProcessorTotals, QueueObservation,
-    Supply, WorkloadInfo,
+    BlockedTraffic, Counters, Delivered, ExtraLoad, FaultRecord, MechanismUse, Outcome, ProcessorTotals,
+    QueueObservation, Supply, WorkloadInfo,
 };
 use crate::point::{PointKey, PointOutcome};
 
@@ -56,6 +56,8 @@ pub(super) struct Mark {
     /// Absent where a version wrote the point that did not measure it.
     #[serde(default)]
     delivered: DeliveredMark,
+    #[serde(default, skip_serializing_if = "BlockedTraffic::is_empty")]
+    blocked: BlockedTraffic,
     /// Each file beside this one.
     files: BTreeMap<String, FileMark>,
     /// Checksum of the file ([`seal`]). None in format 2.
@@ -289,6 +291,7 @@ pub(super) fn read(folder: &Path) -> Result<PointOutcome, Error> {
         capture: Capture::default(),
         warnings: mark.warnings.clone(),
         mechanisms: mark.mechanisms.clone(),
+        blocked: mark.blocked.clone(),
     };
     let digest = Digest::of(&outcome);
     if digest != mark.digest {
@@ -364,6 +367,7 @@ fn mark(point: &PointOutcome, files: BTreeMap<String, FileMark>) -> Mark {
             observed_ps: outcome.delivered.observed.as_ps(),
             bytes: outcome.delivered.bytes.clone(),
         },
+        blocked: outcome.blocked.clone(),
         files,
         checksum: seal::open(),
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::workload::{WorkloadReplicates, WorkloadSubject};
 use super::{
-    Best, Cell, Comparison, Distribution, FORMAT, MechanismSummary, Options, RunInfo, Summary,
-    WorkloadChange, circuits, processors, queue, tier, warning,
+    Best, BlockedSummary, Cell, Comparison, Distribution, FORMAT, MechanismSummary, Options, RunInfo,
+    Summary, WorkloadChange, circuits, processors, queue, tier, warning,
 };
 use crate::outcome::{Counters, Outcome};
 use crate::point::PointOutcome;
@@ -57,6 +57,7 @@ impl Summary {
         let sweep_keys =
             sweeps.first().map(|s| s.iter().map(|(key, _)| key.clone()).collect()).unwrap_or_default();
         let mechanisms = MechanismSummary::of(points, &variants);
+        let blocked = BlockedSummary::of(points, &variants);
         Summary {
             format: FORMAT,
             options: *options,
@@ -67,6 +68,7 @@ impl Summary {
             best,
             warnings,
             mechanisms,
+            blocked,
         }
     }
 }

@@ -48,7 +48,8 @@ impl MechanismSummary {
 impl fmt::Display for MechanismSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let MechanismSummary { variant, used } = self;
-        let MechanismUse { key, acted, action, peak, headroom_peak, headroom, dropped, missing } = used;
+        let MechanismUse { key, acted, action, peak, headroom_peak, headroom, .. } = used;
+        let MechanismUse { dropped, missing, refreshes, storms, .. } = used;
         write!(f, "{variant}: `{key}` ")?;
         match acted {
             0 => f.write_str("never acted")?,
@@ -71,6 +72,12 @@ impl fmt::Display for MechanismSummary {
                 "; {dropped} lossless packets were dropped, for up to {} too little",
                 Bytes::new(*missing)
             )?;
+        }
+        if *refreshes > 0 {
+            write!(f, "; {} frames refreshed pauses", grouped(&refreshes.to_string()))?;
+        }
+        if *storms > 0 {
+            write!(f, "; watchdogs found {} storms of pauses", grouped(&storms.to_string()))?;
         }
         Ok(())
     }
@@ -105,7 +112,10 @@ mod tests {
         assert_eq!(said(full.clone()), sentence);
         (full.dropped, full.missing) = (12, 84);
         let lost = "; 12 lossless packets were dropped, for up to 84B too little";
-        assert_eq!(said(full), format!("{sentence}{lost}"));
+        assert_eq!(said(full.clone()), format!("{sentence}{lost}"));
+        (full.refreshes, full.storms) = (1_500, 2);
+        let timed = "; 1,500 frames refreshed pauses; watchdogs found 2 storms of pauses";
+        assert_eq!(said(full), format!("{sentence}{lost}{timed}"));
     }
 
     #[test]

@@ -15,12 +15,17 @@ pub(super) fn summarise(outcomes: &[&Outcome]) -> Vec<TierSummary> {
         }
     }
     let of = |name: &str| links.iter().copied().filter(|link| link.tier == name).collect::<Vec<_>>();
-    names.into_iter().map(|name| tier(name, &of(name), outcomes.len())).collect()
+    let blocked_ns = |name: &str| -> u64 {
+        let tiers = outcomes.iter().flat_map(|outcome| &outcome.blocked.tiers);
+        tiers.filter(|tier| tier.tier == name).map(|tier| tier.blocked_ns).sum()
+    };
+    names.into_iter().map(|name| tier(name, &of(name), blocked_ns(name), outcomes.len())).collect()
 }
 
-fn tier(name: &str, links: &[&LinkTotals], runs: usize) -> TierSummary {
+fn tier(name: &str, links: &[&LinkTotals], blocked_ns: u64, runs: usize) -> TierSummary {
     let used: Vec<f64> = links.iter().map(|link| utilisation(link)).collect();
     let paused: Vec<f64> = links.iter().map(|link| paused_share(link)).collect();
+    let observed: f64 = links.iter().map(|link| link.observed.as_secs_f64()).sum();
     TierSummary {
         name: name.to_owned(),
         links: (links.len() / runs.max(1)) as u64,
@@ -29,6 +34,7 @@ fn tier(name: &str, links: &[&LinkTotals], runs: usize) -> TierSummary {
         drops: links.iter().map(|link| link.drops).sum(),
         pauses: links.iter().map(|link| link.pauses).sum(),
         paused: stats::mean(&paused).unwrap_or(0.0),
+        blocked: if observed > 0.0 { blocked_ns as f64 * 1e-9 / observed } else { 0.0 },
     }
 }
 

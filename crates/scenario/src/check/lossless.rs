@@ -40,7 +40,8 @@ impl Checker<'_> {
             Ok(memories) => self.memories(&memories, spec.network.tiers()),
             Err(Unbuildable { key, problem }) => {
                 let path = self.path_of(key.split('.').nth(1).unwrap_or("switch"), "lossless");
-                let allowed = "parts that fit into `memory`, and `headroom` for every link";
+                let allowed =
+                    "parts that fit into `memory`, `headroom` for every link, and `quanta` for a refresh";
                 self.error(&keys(&path), problem, allowed);
             }
         }

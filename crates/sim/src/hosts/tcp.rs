@@ -99,9 +99,7 @@ impl Hosts {
     /// The transport gets a packet, which receive offload may have merged with those `before` it.
     #[inline(always)] // it has a caller for each, and single packets are all that most runs have
     pub(super) fn receive(&mut self, now: Time, fabric: &mut SimFabric, packet: &Packet, before: &[Packet]) {
-        if self.rules.has_telemetry {
-            fabric.take_returned_stamps(packet);
-        }
+        let stamps = if self.rules.has_telemetry { fabric.take_returned_stamps(packet) } else { None };
         if let Some(workload) = datagram_workload(packet.flow) {
             return self.leave_datagram(fabric, workload, packet);
         }
@@ -116,7 +114,7 @@ impl Hosts {
         if !before.is_empty() {
             prepend(&mut segment, before);
         }
-        let delivered = endpoint.on_segment(transport, now, &segment, || fabric.delivered_stamps());
+        let delivered = endpoint.on_segment(transport, now, &segment, || stamps.as_ref());
         let received = endpoint.received();
         let workload = connection.workload;
         let completes = delivered.new_bytes > 0 && connection.half(end).messages.has_whole(received);

@@ -43,6 +43,8 @@ pub struct General {
     passes_up_to: u16,
     /// The priorities that may not be begun, paused by the far end or held by the night.
     stopped: PauseState,
+    /// The priorities whose packets are dropped in place of being sent: a watchdog has found a storm of pauses.
+    discarded: Priorities,
     /// The port has requested a call when the link is free.
     asked_for_end: bool,
     /// The end of a transmission has an effect even if no packet waits, or may be observed.
@@ -151,6 +153,7 @@ impl General {
             in_service_bytes: 0,
             passes_up_to,
             stopped: PauseState::default(),
+            discarded: Priorities::default(),
             asked_for_end: false,
             ends_matter,
             is_plain,
@@ -267,7 +270,7 @@ impl General {
         }
         if self.passes(now, waiting.size, waiting.priority) {
             if let Some(GeneralExtras { accounts: true, .. }) = self.extras::<IS_PLAIN>() {
-                sink.entered(id, slot);
+                sink.entered(now, id, slot);
                 sink.left(id, slot);
             }
             self.transmit::<IS_PLAIN>(id, now, &Leaving::unmarked(waiting), sink);
@@ -302,6 +305,24 @@ impl General {
         self.rest.extras.pause.on_signal(signal);
         self.stopped = self.rest.extras.pause.and(self.rest.extras.night);
         self.start_due::<ANY>(id, now, sink);
+    }
+
+    /// Exactly the packets of `priorities` are dropped from now on, as well as those of them that wait: at once where
+    /// the discipline can take them out, and else when it is their turn.
+    pub(super) fn set_discarded(
+        &mut self,
+        id: PortId,
+        now: Time,
+        priorities: Priorities,
+        sink: &mut impl Sink,
+    ) {
+        if self.discarded != priorities {
+            self.discarded = priorities;
+            let others = Priorities::ALL.without(priorities);
+            let sent = self.pop_allowed(id, now, PauseState::default().and(others), sink);
+            assert!(sent.is_none(), "only discarded packets may be taken out");
+            self.note_change::<ANY>(now);
+        }
     }
 
     /// A night begins or ends: it holds `paused`.
@@ -585,7 +606,7 @@ impl General {
                 marker.on_entered(sink.packet(slot));
             }
             if extras.accounts {
-                sink.entered(id, slot);
+                sink.entered(now, id, slot);
             }
         }
         if self.settles && self.waiting == 0 {
@@ -599,11 +620,38 @@ impl General {
 
     /// Removes the packet that is sent next from the queue.
     fn pop(&mut self, id: PortId, now: Time, sink: &mut impl Sink) -> Option<Leaving> {
-        let victims = &mut self.rest.victims;
-        let next = self.rest.discipline.pop(now, self.stopped, sink, |victim| victims.push(victim));
-        self.waiting -= u32::from(next.is_some());
-        self.drop_victims(id, now, sink);
-        next
+        self.pop_allowed(id, now, self.stopped, sink)
+    }
+
+    /// Removes the packet that is sent next, of the priorities that are not `stopped`, and drops the ones before it
+    /// that are discarded.
+    #[inline]
+    fn pop_allowed(
+        &mut self,
+        id: PortId,
+        now: Time,
+        stopped: PauseState,
+        sink: &mut impl Sink,
+    ) -> Option<Leaving> {
+        loop {
+            let victims = &mut self.rest.victims;
+            let next = self.rest.discipline.pop(now, stopped, sink, |victim| victims.push(victim));
+            self.waiting -= u32::from(next.is_some());
+            self.drop_victims(id, now, sink);
+            match next {
+                Some(next) if self.discarded.has(next.waiting.priority) => self.discard(id, now, &next, sink),
+                next => return next,
+            }
+        }
+    }
+
+    /// Drops a packet that has been taken out of the queue.
+    #[cold]
+    fn discard(&mut self, id: PortId, now: Time, leaving: &Leaving, sink: &mut impl Sink) {
+        let Waiting { slot, size, priority, .. } = leaving.waiting;
+        self.on_left::<ANY>(id, slot, size, priority, sink);
+        self.give_back_shared(u64::from(size), sink);
+        self.drop_packet(id, now, slot, sink);
     }
 
     /// Drops the packets that the discipline has dropped, if any.

@@ -119,6 +119,29 @@ fn a_paused_nic_holds_its_host() {
     assert!(held > 100, "{held}");
 }
 
+/// Frames of real hosts have Ethernet's header, which the packets of a scenario need not have: a headroom has room for
+/// the longest, so that a host that obeys late loses nothing.
+#[test]
+fn a_headroom_has_room_for_whole_frames() {
+    let text = format!(
+        "{RACK}[port.switch]\nlossless = {{ memory = '100KB', reserve = '0B', threshold = '1KB' }}\n"
+    );
+    let mut fabric = LiveFabric::new(&model(&text)).unwrap();
+    let mut seen = Seen::default();
+    let size = frame_max(&model(&text)) as u16;
+    for round in 0..400u32 {
+        let at = Time::ZERO + Span::from_us(12) * u64::from(round);
+        for from in 1..4 {
+            fabric.on_frame(at, HostId(from), header(0, 0), size, 0, &mut seen);
+        }
+    }
+    fabric.advance(Time::ZERO + Span::from_ms(100), &mut seen);
+    assert_eq!((seen.left.len(), seen.lost.len()), (1200, 0));
+    let exact = text.replace("reserve", "headroom = '4884B', reserve");
+    let refused = LiveFabric::new(&model(&exact)).unwrap_err();
+    assert!(refused.problem.contains("less than the link needs"), "{refused}");
+}
+
 /// Two hosts flood a third at a priority, of two that workloads have: they are held once both are paused.
 #[test]
 fn a_host_with_a_priority_that_may_go_is_not_held() {

@@ -79,7 +79,8 @@ impl QueuePair {
                 flags: Flags::ACK.with_if(is_nak, Flags::CWR),
                 ..TcpSegment::default()
             },
-            None => self.requests.next_packet(config, now)?,
+            // As in TCP, ACK on data says that the receiver answers, and so returns telemetry.
+            None => TcpSegment { ack: self.received(), ..self.requests.next_packet(config, now)? },
         };
         self.sent += 1;
         Some(segment)

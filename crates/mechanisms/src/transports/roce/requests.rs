@@ -193,7 +193,7 @@ impl RequestSide {
         Some(TcpSegment {
             seq,
             len: len as u32,
-            flags: Flags::NONE.with_if(asks, Flags::CWR).with_if(again, Flags::RETRANSMISSION),
+            flags: Flags::ACK.with_if(asks, Flags::CWR).with_if(again, Flags::RETRANSMISSION),
             ecn: if needs_marks { EcnField::Ect } else { EcnField::NotEct },
             ..TcpSegment::default()
         })

@@ -270,6 +270,7 @@ proptest! {
             "pfc = { xoff = '4KB', xon = '1KB' }",
             "pfc = { response = '2us' }",
             "lossless = { memory = '3MB', alpha = 0.01 }",
+            "lossless = { memory = '3MB', alpha = 0.01, quanta = 300 }",
             "lossless = { memory = '3MB', threshold = '4KB', reserve = '0B', response = '1us' }",
         ]),
         order in select(vec!["fifo", "priorities"]),

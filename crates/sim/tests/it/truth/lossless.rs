@@ -110,22 +110,104 @@ fn a_circle_of_pauses_is_found() {
 /// A memory is its switch's, whichever thread the senders are on.
 #[test]
 fn any_number_of_threads_gives_the_same_run() {
+    for more in
+        ["", ", quanta = 100", ", quanta = 60, watchdog = { detection = '20us', restoration = '10us' }"]
+    {
+        any_number_of_threads(more);
+    }
+}
+
+fn any_number_of_threads(more: &str) {
     let text = "version = 1\ntitle = 'threads'\n[run]\nduration = '3ms'\ndrain = '1s'\n[topology]\n\
                 kind = 'fat-tree'\nk = 4\nrate = '10Gbps'\ndelay = '1us'\n[transport]\nmin_rto = '200ms'\n\
-                initial_window = 100\n[port.switch]\norder = 'priorities'\n\
+                initial_window = 100\n[observe]\nlinks = true\n[port.switch]\norder = 'priorities'\n\
                 lossless = { memory = '1MB', alpha = 0.05, reserve = '1KB' }\n[host]\nack_priority = 7\n\
                 [workload.all]\nkind = 'all-to-all'\nsize = '40KB'\nload = 0.5\n\
                 [workload.incast]\nkind = 'incast'\nsize = '60KB'\nevery = '1ms'\n";
-    let model = model(text, None, Some(3));
+    let text = text.replace("reserve = '1KB'", &format!("reserve = '1KB'{more}"));
+    let model = model(&text, None, Some(3));
     let alone = plimsoll_sim::run(&model, &mut |_| true).unwrap();
-    assert_eq!(alone.counters.packets_lost(), 0);
+    let used = &alone.mechanisms[0];
+    assert_eq!(alone.counters.packets_lost() > 0, used.storms > 0, "{more}");
+    assert_eq!((used.refreshes > 0, used.storms > 0), (more.contains("quanta"), more.contains("watchdog")));
     assert!(alone.mechanisms[0].acted > 50, "{:?}", alone.mechanisms);
+    assert!(!alone.blocked.workloads.is_empty());
     for threads in [1, 2, 4] {
         let outcome = run_in_parts(&model, threads, &mut |_| true).unwrap();
         assert_eq!(outcome.counters, alone.counters, "{threads} threads");
         assert_eq!(Digest::of(&outcome), Digest::of(&alone), "{threads} threads");
         assert_eq!(outcome.mechanisms, alone.mechanisms, "{threads} threads");
+        assert_eq!(outcome.blocked, alone.blocked, "{threads} threads");
     }
+}
+
+/// With limited pauses the switch refreshes them, by frames that take their time, and nothing is lost. The run is that
+/// of pauses without a limit, but for these frames.
+#[test]
+fn pauses_are_refreshed_before_they_end() {
+    let latest = |run: &Run| run.of("bulk").filter_map(|message| message.latency()).max().unwrap();
+    let unlimited = incast("memory = '400KB'", "");
+    let mut refreshes = Vec::new();
+    for quanta in [50, 400, 65_535] {
+        let run = incast(&format!("memory = '400KB', quanta = {quanta}"), "");
+        assert_eq!((run.counters.switch_drops, run.counters.retransmissions), (0, 0), "{quanta}");
+        assert_whole(&run);
+        let last = latest(&run);
+        assert!(last < latest(&unlimited) + Span::from_us(30), "{quanta}: {last}");
+        refreshes.push(run.mechanisms[0].refreshes);
+    }
+    assert!(refreshes[0] > 4 * refreshes[1] && refreshes[1] > 10 && refreshes[2] == 0, "{refreshes:?}");
+    assert_eq!(unlimited.mechanisms[0].refreshes, 0);
+}
+
+/// A pause that ends before its refresh lets packets through, for which there is no headroom.
+#[test]
+fn a_pause_that_is_too_short_loses_packets() {
+    let run = incast("memory = '400KB', quanta = 1, may_drop = true", "");
+    assert!(run.counters.switch_drops > 0 && run.mechanisms[0].dropped > 0, "{:?}", run.counters);
+    assert_whole(&run);
+}
+
+/// Refreshes keep a circle of pauses, and a watchdog breaks it: the flows complete, and only it drops packets.
+#[test]
+fn a_watchdog_breaks_a_circle_of_pauses() {
+    let with = |more: &str| {
+        let lossless = format!("lossless = {{ memory = '150KB'{more} }}");
+        ring(5).replace("pfc = {}", &lossless).replace("\nto = '", "\nsize = '600KB'\nto = '")
+    };
+    for more in ["", ", quanta = 2000"] {
+        let error = plimsoll_sim::run(&model(&with(more), None, None), &mut |_| true).unwrap_err();
+        let RunError::Deadlock { links, .. } = &error else { panic!("{error}") };
+        assert_eq!(links.len(), 5, "{error}");
+    }
+    let watchdog =
+        |rest: &str| with(&format!(", watchdog = {{ detection = '2ms', restoration = '100us'{rest} }}"));
+    for more in ["", ", action = 'forward'"] {
+        let text = watchdog(more);
+        let model = model(&text, None, None);
+        let alone =
+            plimsoll_sim::run(&model, &mut |_| true).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        assert!(
+            alone.messages.iter().all(|message| message.completed.is_some()),
+            "{more}: {:?}",
+            alone.counters
+        );
+        let used = &alone.mechanisms[0];
+        assert!(used.storms > 0, "{used:?}");
+        assert!(
+            alone.counters.switch_drops > 0,
+            "{more}: what is dropped, or sent into a full switch, is lost"
+        );
+        assert_eq!(alone.counters.packets_accounted_for(), alone.counters.packets_sent);
+        for threads in [2, 4] {
+            let outcome = run_in_parts(&model, threads, &mut |_| true).unwrap();
+            assert_eq!(Digest::of(&outcome), Digest::of(&alone), "{threads} threads");
+            assert_eq!(outcome.mechanisms, alone.mechanisms, "{threads} threads");
+        }
+    }
+    // Pauses of an incast are shorter than the detection.
+    let calm = incast("memory = '400KB', watchdog = { detection = '20ms' }", "");
+    assert_eq!((calm.counters.switch_drops, calm.mechanisms[0].storms), (0, 0));
 }
 
 /// What was configured and never acted is known by name, with how close it came.
@@ -162,4 +244,44 @@ fn a_mechanism_that_never_acted_is_named() {
         assert_eq!(used.acted > 0, acts, "{text}: {used:?}");
         assert!(peak > 0.01 && (peak >= 1.0) == acts, "{text}: {peak}");
     }
+}
+
+/// Hosts 1 to 5 send to host 0, and host 1 to host 6 as well, at the same priority.
+fn with_a_victim(queue: &str, topology: &str) -> String {
+    format!(
+        "version = 1\ntitle = 'victims'\n[run]\nduration = '5ms'\ndrain = '1s'\n[topology]\n{topology}\n\
+         rate = '10Gbps'\ndelay = '1us'\n[transport]\nack_every = 1\nhandshake = false\ninitial_window = 200\n\
+         min_rto = '200ms'\n[port.switch]\n{queue}\n[observe]\nlinks = true\n\
+         [workload.incast]\nkind = 'flows'\nfrom = ['h1', 'h2', 'h3', 'h4', 'h5']\nto = 'h0'\nsize = '300KB'\n\
+         [workload.victim]\nkind = 'flows'\nfrom = ['h1']\nto = 'h6'\nsize = '300KB'\n\
+         [workload.beside]\nkind = 'flows'\nfrom = ['h7']\nto = 'h6'\nsize = '10KB'\n"
+    )
+}
+
+/// The flow that shares a NIC with one of an incast, and goes to an idle host, is the victim; the flows of the incast
+/// are not, and a flow that no pause stopped is not blocked.
+#[test]
+fn victims_wait_for_the_congestion_of_others() {
+    for (queue, topology) in [
+        ("lossless = { memory = '400KB' }", "kind = 'rack'\nhosts = 8"),
+        ("buffer = '60KB'\npfc = {}", "kind = 'rack'\nhosts = 8"),
+        // Between switches the pause is passed on.
+        (
+            "lossless = { memory = '400KB' }",
+            "kind = 'leaf-spine'\nleaves = 2\nspines = 1\nhosts_per_leaf = 4",
+        ),
+    ] {
+        let blocked = run(&with_a_victim(queue, topology)).outcome.blocked;
+        let of = |name: &str| blocked.workloads.iter().find(|blocked| blocked.workload == name);
+        let victim = of("victim").unwrap_or_else(|| panic!("{queue}: {blocked:?}"));
+        assert_eq!((victim.flows, victim.victims), (1, 1), "{queue} {topology}: {blocked:?}");
+        assert!(victim.victims_blocked_ns == victim.blocked_ns && victim.blocked_ns > 1_000);
+        let incast = of("incast").unwrap();
+        assert_eq!((incast.flows > 0, incast.victims, incast.victims_blocked_ns), (true, 0, 0), "{queue}");
+        assert!(of("beside").is_none(), "{queue}: {blocked:?}");
+        let into_leaf = blocked.tiers.iter().find(|tier| tier.tier.starts_with("host -> ")).unwrap();
+        assert!(into_leaf.blocked_ns > 1_000, "{blocked:?}");
+    }
+    let roomy = run(&with_a_victim("lossless = { memory = '32MB' }", "kind = 'rack'\nhosts = 8"));
+    assert!(roomy.outcome.blocked.is_empty());
 }

@@ -69,6 +69,7 @@ fn flow_control_is_the_same_on_any_number_of_threads() {
             let outcome = outcome(&text, threads).unwrap();
             assert_eq!(outcome.counters, alone.counters, "{threads} threads");
             assert_eq!(outcome.links, alone.links, "{threads} threads");
+            assert_eq!(outcome.blocked, alone.blocked, "{threads} threads");
             assert_eq!(
                 (outcome.end, Digest::of(&outcome)),
                 (alone.end, Digest::of(&alone)),

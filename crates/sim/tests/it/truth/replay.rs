@@ -124,3 +124,20 @@ fn too_many_packets_and_a_late_window_are_errors() {
     assert!(recording.hops.packet.len() > 10_000, "{} hops in {fits}", recording.hops.packet.len());
     assert!(matches!(error(window(60_000, 1)), RecordError::TooLate { .. }));
 }
+
+/// A recording assumes that packets keep their size: the message names the table that changes it.
+#[test]
+fn packets_that_change_their_size_are_refused() {
+    for (table, message) in [
+        ("int = {}", "a replay does not follow packets that grow on their way: turn `int` off in `port`"),
+        ("trim = {}", "a replay does not follow packets that switches trim: turn `trim` off in `port`"),
+    ] {
+        let text = format!(
+            "version = 1\ntitle = 'sizes'\n[run]\nduration = '1ms'\n[topology]\nkind = 'rack'\nhosts = 3\n\
+             rate = '10Gbps'\ndelay = '1us'\n[port.switch]\n{table}\n[workload.w]\nkind = 'flows'\nfrom = 'h1'\nto = 'h0'\n"
+        );
+        let window = ReplayWindow { from: Time::ZERO, length: Span::from_us(10) };
+        let refused = record(&model(&text, None, None), window, Extent::Window, &mut |_| true).unwrap_err();
+        assert_eq!(refused.to_string(), message);
+    }
+}

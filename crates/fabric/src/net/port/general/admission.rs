@@ -18,6 +18,9 @@ impl General {
         sink: &mut impl Sink,
     ) -> Verdict {
         let packet = sink.packet(slot);
+        if self.discarded.has(packet.priority) {
+            return Verdict::Drop;
+        }
         let (dst, class, size) = (packet.dst, packet.path_class(), u64::from(packet.size));
         let in_class = self.rest.discipline.on_arrival(packet, self.in_service(now));
         let has_room = in_class != Verdict::Drop && self.class_has_room(now, dst.0, class, size);

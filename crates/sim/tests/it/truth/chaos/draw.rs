@@ -85,7 +85,7 @@ impl Case {
             topology.replace("DELAY", delay)
         );
         Case {
-            lossless: pauses && !(links_die || drops_early || nic_drops),
+            lossless: pauses && !(links_die || drops_early || nic_drops || queue.contains("watchdog")),
             links_die,
             ends_whole: faults_end,
             may_deadlock: pauses && (!net.up_down || links_die),
@@ -230,6 +230,9 @@ fn discipline(dice: &mut Dice, pauses: bool) -> String {
             "{ memory = '8MB', alpha = 0.002 }",
             "{ memory = '8MB', alpha = 0.01, reserve = '0B', resume_offset = '0B', response = '2us' }",
             "{ memory = '8MB', threshold = '2KB', reserve = '1KB' }",
+            "{ memory = '8MB', alpha = 0.002, quanta = 20000 }",
+            "{ memory = '8MB', threshold = '2KB', quanta = 65535, watchdog = { detection = '90us', restoration = '40us' } }",
+            "{ memory = '8MB', alpha = 0.002, watchdog = { detection = '30us', restoration = '9us', action = 'forward' } }",
         ]);
         let pauses = if dice.once_in(2) { format!("pfc = {pfc}") } else { format!("lossless = {lossless}") };
         let served = if dice.once_in(3) { classes(dice) } else { format!("order = '{order}'\n") };

@@ -1,7 +1,7 @@
 //! The uses of the mechanisms of a run's ports: how often each acted, and how close its buffers came to acting.
 
 use plimsoll_fabric::observed::Counters;
-use plimsoll_fabric::{BufferKind, BufferUse};
+use plimsoll_fabric::{BufferKind, BufferUse, FabricSpec};
 use plimsoll_mechanisms::classes::ClassesParams;
 use plimsoll_mechanisms::ecn::EcnParams;
 use plimsoll_mechanisms::lossless::LosslessParams;
@@ -10,14 +10,15 @@ use plimsoll_mechanisms::phantom_queue::PhantomQueueParams;
 use plimsoll_mechanisms::shared_buffer::SharedBufferParams;
 use plimsoll_mechanisms::trim::TrimParams;
 use plimsoll_mechanisms::{Mechanism, Table};
-use plimsoll_results::outcome::MechanismUse;
-use plimsoll_scenario::model::Model;
+
+use crate::outcome::MechanismUse;
 
 /// The mechanisms of a run whose actions are counted, each once.
-pub(crate) struct Counted(Vec<(&'static str, CountedAction)>);
+#[derive(Clone, Debug)]
+pub struct Counted(Vec<(&'static str, CountedAction)>);
 
 /// The counter that shows the actions of a mechanism.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum CountedAction {
     Marks,
     /// Packets without ECN are dropped in place of marks.
@@ -28,11 +29,11 @@ enum CountedAction {
 }
 
 impl Counted {
-    /// Lists the mechanisms of the ports of `model`.
-    pub(crate) fn of(model: &Model) -> Counted {
-        let tiers = model.topology.tiers().iter().map(|tier| model.port.of_tier(tier));
+    /// Lists the mechanisms of the ports of `spec`.
+    pub fn of(spec: &FabricSpec) -> Counted {
+        let ports = spec.tiers.iter().chain([&spec.nic]);
         let mut counted: Vec<(&'static str, CountedAction)> = Vec::new();
-        for active in tiers.chain([&model.port.host]).flat_map(|port| port.mechanisms().active()) {
+        for active in ports.flat_map(|port| port.mechanisms.active()) {
             let is = |table: Table| active.table.key == table.key;
             let marks_only =
                 is(EcnParams::TABLE) || is(PhantomQueueParams::TABLE) || is(ClassesParams::TABLE);
@@ -54,7 +55,7 @@ impl Counted {
 
     /// Returns the use of each, from the counters of the run and the buffers of its flow control. Marks, trimmed
     /// packets and drops count all mechanisms of their kind together.
-    pub(crate) fn uses(&self, counters: &Counters, buffers: &[BufferUse]) -> Vec<MechanismUse> {
+    pub fn uses(&self, counters: &Counters, buffers: &[BufferUse]) -> Vec<MechanismUse> {
         let used = |(key, action): &(&'static str, CountedAction)| {
             let (acted, action, buffer) = match action {
                 CountedAction::Marks => (counters.marks, "marked a packet", None),
@@ -81,6 +82,8 @@ impl Counted {
                 headroom: buffer.map_or(0, |buffer| buffer.headroom),
                 dropped: buffer.map_or(0, |buffer| buffer.refused.lossless),
                 missing: buffer.map_or(0, |buffer| buffer.refused.missing),
+                refreshes: buffer.map_or(0, |buffer| buffer.refreshes),
+                storms: buffer.map_or(0, |buffer| buffer.storms),
             }
         };
         self.0.iter().map(used).collect()
