@@ -217,8 +217,13 @@ impl<H: Hooks> Fabric<H> {
     /// The packet in `slot` is to leave by `port`, which decides at each departure or leads to another logical process.
     #[inline(never)]
     fn hand_to_port(&mut self, now: Time, from: PortId, port: PortId, slot: Slot) {
-        if !self.sharing.is_empty() {
-            self.settle_shared(now, from, port, slot);
+        if !self.sharing.is_empty()
+            && let Some(room) = self.ports[port.0 as usize].shared_room()
+        {
+            let size = u64::from(self.links.lanes.packet(slot).size);
+            if !self.links.shared_buffers[room.pool as usize].has_room(room.port, size) {
+                self.settle_shared(now, from, room.pool);
+            }
         }
         let (links, next) = (&mut self.links, &mut self.ports[port.0 as usize]);
         match next.pass(now, links.lanes.packet(slot)) {
@@ -232,18 +237,13 @@ impl<H: Hooks> Fabric<H> {
         }
     }
 
-    /// Has the ports that share a buffer with `port` carry out the departures that are due, if the packet in `slot`
-    /// finds no room there: before, the buffer may hold packets that have left. Departures of this very instant count
-    /// if their events would be earlier than the arrival from `from`.
+    /// Has the ports of the shared buffer `pool` carry out the departures that are due, as a packet finds no room there:
+    /// the buffer may hold packets that have left. Departures of this very instant count if their events would be
+    /// earlier than the arrival from `from`.
     #[cold]
-    fn settle_shared(&mut self, now: Time, from: PortId, port: PortId, slot: Slot) {
-        let Some(room) = self.ports[port.0 as usize].shared_room() else { return };
-        let buffer = &self.links.shared_buffers[room.pool as usize];
-        if buffer.has_room(room.port, u64::from(self.links.lanes.packet(slot).size)) {
-            return;
-        }
+    fn settle_shared(&mut self, now: Time, from: PortId, pool: u32) {
         let arrival = Owner::new(OwnerKind::Link, from.0);
-        for member in &self.sharing[room.pool as usize] {
+        for member in &self.sharing[pool as usize] {
             let is_earlier = Owner::new(OwnerKind::Port, member.0).precedes(arrival, now);
             let until = if is_earlier { now } else { Time::from_ps(now.as_ps() - 1) };
             self.ports[member.0 as usize].settle(*member, until, &mut self.links);
