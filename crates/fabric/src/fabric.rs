@@ -79,6 +79,8 @@ pub struct Fabric<H> {
     /// Something inspects each packet at the end of each link: links that change, flow control, circuits, a meter or a
     /// hook.
     pub(crate) inspects_hops: bool,
+    /// Flow control alone does so, and no selector chooses paths.
+    pub(crate) controls_alone: bool,
     /// Senders wait for room in their NIC.
     pub(crate) backpressure: bool,
     /// Present in a hybrid network.
@@ -169,7 +171,11 @@ impl<H: Hooks> Fabric<H> {
             self.settle_port(port, now);
         }
         if self.inspects_hops {
-            return self.on_inspected_link(now, port, slot, arrived);
+            return if self.controls_alone {
+                self.on_controlled_link(now, port, slot, arrived)
+            } else {
+                self.on_inspected_link(now, port, slot, arrived)
+            };
         }
         self.links.counters.packet_hops += 1;
         let next = match found {
@@ -206,6 +212,31 @@ impl<H: Hooks> Fabric<H> {
             return links.dropped(now, port, slot);
         }
         self.hand_to_port(now, from, port, slot);
+    }
+
+    /// Returns whether the buffer of the link of `from` has room for the packet in `slot`, which is dropped otherwise.
+    #[inline]
+    fn buffer_admits(&mut self, now: Time, from: PortId, slot: Slot) -> bool {
+        let Some(control) = &self.links.flow_control else { return true };
+        let packet = self.links.lanes.packet_mut(slot);
+        let admits = control.admit(from, packet);
+        if !admits {
+            let towards = self.network.port_towards(packet.dst);
+            self.links.dropped(now, towards, slot);
+        }
+        admits
+    }
+
+    /// Returns whether the memory of the switch has room for the packet in `slot`, which is to leave by `port`, and is
+    /// dropped otherwise.
+    #[inline]
+    fn memory_admits(&mut self, now: Time, from: PortId, port: PortId, slot: Slot) -> bool {
+        let Some(control) = &mut self.links.flow_control else { return true };
+        let admits = control.admit_to(from, port, self.links.lanes.packet(slot));
+        if !admits {
+            self.links.dropped(now, port, slot);
+        }
+        admits
     }
 
     /// Carries out the departures of `port` that are due at `now`.
@@ -296,6 +327,33 @@ impl<H: Hooks> Fabric<H> {
         }
     }
 
+    /// The packet in `slot` has reached the far end of the link of `port`, where switches may pause their neighbours and
+    /// nothing else inspects packets: [`Fabric::on_inspected_link`] without the rest.
+    #[inline(never)]
+    fn on_controlled_link<'a>(
+        &mut self,
+        now: Time,
+        port: PortId,
+        slot: Slot,
+        arrived: &'a mut Packet,
+    ) -> Handled<'a> {
+        self.links.counters.packet_hops += 1;
+        match self.next_hop(port, self.links.lanes.packet(slot)) {
+            NextHop::Port(next) => {
+                if self.buffer_admits(now, port, slot) && self.memory_admits(now, port, next, slot) {
+                    self.hand_to_port(now, port, next, slot);
+                    self.send_pauses(now);
+                }
+                Handled::Done
+            }
+            _ => {
+                self.links.lanes.release(slot, arrived);
+                self.links.counters.packets_delivered += 1;
+                Handled::Delivered(arrived)
+            }
+        }
+    }
+
     /// Returns the next hop of `packet` at the end of the link of `port`.
     #[inline]
     fn next_hop(&self, port: PortId, packet: &Packet) -> NextHop {
@@ -349,14 +407,10 @@ impl<H: Hooks> Fabric<H> {
         }
         self.links.counters.packet_hops += 1;
         self.links.observe_hop(left, port, slot);
-        let packet = self.links.lanes.packet_mut(slot);
-        if let Some(control) = &self.links.flow_control
-            && !control.admit(port, packet)
-        {
-            let towards = self.network.port_towards(packet.dst);
-            self.links.dropped(now, towards, slot);
+        if !self.buffer_admits(now, port, slot) {
             return NextHop::Nowhere;
         }
+        let packet = self.links.lanes.packet_mut(slot);
         let Some(switch) = self.network.far_switch(port) else { return NextHop::Host };
         let next = match &mut self.selector {
             None => Some(self.network.next_port(switch, packet)),
@@ -366,13 +420,7 @@ impl<H: Hooks> Fabric<H> {
             self.links.no_route(now, port, slot);
             return NextHop::Nowhere;
         };
-        if let Some(control) = &mut self.links.flow_control
-            && !control.admit_to(port, next, self.links.lanes.packet(slot))
-        {
-            self.links.dropped(now, next, slot);
-            return NextHop::Nowhere;
-        }
-        NextHop::Port(next)
+        if self.memory_admits(now, port, next, slot) { NextHop::Port(next) } else { NextHop::Nowhere }
     }
 
     /// Returns whether the packet in `slot`, which left at `left`, was not lost on the link of `port`. It adds the

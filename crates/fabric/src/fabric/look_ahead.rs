@@ -34,6 +34,9 @@ impl<H: Hooks> Fabric<H> {
         if self.selector.is_some() {
             self.network.prefetch_link(port);
         }
+        if let Some(control) = &self.links.flow_control {
+            control.prefetch_places(port);
+        }
         self.links.lanes.prefetch_first_for_later(port);
     }
 
@@ -41,6 +44,9 @@ impl<H: Hooks> Fabric<H> {
     /// link has no packet, or if a selector will choose among several hops.
     #[inline]
     pub fn find_next_hop(&mut self, port: PortId) -> Option<LeadsTo<'_>> {
+        if let Some(control) = &self.links.flow_control {
+            control.prefetch_account(port);
+        }
         let packet = self.links.lanes.first(port)?;
         if self.selector.is_some()
             && let Some(switch) = self.network.far_switch(port)
@@ -60,6 +66,9 @@ impl<H: Hooks> Fabric<H> {
     #[inline]
     pub fn prefetch_port(&self, port: PortId) {
         prefetch_for_later(&self.ports[port.0 as usize]);
+        if let Some(control) = &self.links.flow_control {
+            control.prefetch_places(port);
+        }
         self.links.lanes.prefetch_ends_for_later(port);
     }
 
