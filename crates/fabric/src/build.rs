@@ -78,12 +78,14 @@ impl<H: Hooks> Fabric<H> {
             hosts: network.hosts(),
             hooks,
         };
-        let inspects_hops = links.faults.is_some()
-            || links.flow_control.is_some()
+        let inspects_more = links.faults.is_some()
             || links.meter.is_some()
             || circuits.is_some()
             || links.telemetry.is_some()
             || links.hooks.observes_hops();
+        let controls = links.flow_control.is_some();
+        let inspects_hops = controls || inspects_more;
+        let controls_alone = controls && !inspects_more && selector.is_none();
         let sharing = shared.members;
         Ok(Fabric {
             sharing,
@@ -94,6 +96,7 @@ impl<H: Hooks> Fabric<H> {
             links,
             watched,
             inspects_hops,
+            controls_alone,
             backpressure,
             circuits,
         })

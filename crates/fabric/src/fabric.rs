@@ -79,6 +79,8 @@ pub struct Fabric<H> {
     /// Something inspects each packet at the end of each link: links that change, flow control, circuits, a meter or a
     /// hook.
     pub(crate) inspects_hops: bool,
+    /// Flow control alone does so, and no selector chooses paths.
+    pub(crate) controls_alone: bool,
     /// Senders wait for room in their NIC.
     pub(crate) backpressure: bool,
     /// Present in a hybrid network.
@@ -169,7 +171,11 @@ impl<H: Hooks> Fabric<H> {
             self.settle_port(port, now);
         }
         if self.inspects_hops {
-            return self.on_inspected_link(now, port, slot, arrived);
+            return if self.controls_alone {
+                self.on_controlled_link(now, port, slot, arrived)
+            } else {
+                self.on_inspected_link(now, port, slot, arrived)
+            };
         }
         self.links.counters.packet_hops += 1;
         let next = match found {
@@ -208,6 +214,31 @@ impl<H: Hooks> Fabric<H> {
         self.hand_to_port(now, from, port, slot);
     }
 
+    /// Returns whether the buffer of the link of `from` has room for the packet in `slot`, which is dropped otherwise.
+    #[inline]
+    fn buffer_admits(&mut self, now: Time, from: PortId, slot: Slot) -> bool {
+        let Some(control) = &self.links.flow_control else { return true };
+        let packet = self.links.lanes.packet_mut(slot);
+        let admits = control.admit(from, packet);
+        if !admits {
+            let towards = self.network.port_towards(packet.dst);
+            self.links.dropped(now, towards, slot);
+        }
+        admits
+    }
+
+    /// Returns whether the memory of the switch has room for the packet in `slot`, which is to leave by `port`, and is
+    /// dropped otherwise.
+    #[inline]
+    fn memory_admits(&mut self, now: Time, from: PortId, port: PortId, slot: Slot) -> bool {
+        let Some(control) = &mut self.links.flow_control else { return true };
+        let admits = control.admit_to(from, port, self.links.lanes.packet(slot));
+        if !admits {
+            self.links.dropped(now, port, slot);
+        }
+        admits
+    }
+
     /// Carries out the departures of `port` that are due at `now`.
     #[inline(never)]
     fn settle_port(&mut self, port: PortId, now: Time) {
@@ -217,8 +248,13 @@ impl<H: Hooks> Fabric<H> {
     /// The packet in `slot` is to leave by `port`, which decides at each departure or leads to another logical process.
     #[inline(never)]
     fn hand_to_port(&mut self, now: Time, from: PortId, port: PortId, slot: Slot) {
-        if !self.sharing.is_empty() {
-            self.settle_shared(now, from, port, slot);
+        if !self.sharing.is_empty()
+            && let Some(room) = self.ports[port.0 as usize].shared_room()
+        {
+            let size = u64::from(self.links.lanes.packet(slot).size);
+            if !self.links.shared_buffers[room.pool as usize].has_room(room.port, size) {
+                self.settle_shared(now, from, room.pool);
+            }
         }
         let (links, next) = (&mut self.links, &mut self.ports[port.0 as usize]);
         match next.pass(now, links.lanes.packet(slot)) {
@@ -232,18 +268,13 @@ impl<H: Hooks> Fabric<H> {
         }
     }
 
-    /// Has the ports that share a buffer with `port` carry out the departures that are due, if the packet in `slot`
-    /// finds no room there: before, the buffer may hold packets that have left. Departures of this very instant count
-    /// if their events would be earlier than the arrival from `from`.
+    /// Has the ports of the shared buffer `pool` carry out the departures that are due, as a packet finds no room there:
+    /// the buffer may hold packets that have left. Departures of this very instant count if their events would be
+    /// earlier than the arrival from `from`.
     #[cold]
-    fn settle_shared(&mut self, now: Time, from: PortId, port: PortId, slot: Slot) {
-        let Some(room) = self.ports[port.0 as usize].shared_room() else { return };
-        let buffer = &self.links.shared_buffers[room.pool as usize];
-        if buffer.has_room(room.port, u64::from(self.links.lanes.packet(slot).size)) {
-            return;
-        }
+    fn settle_shared(&mut self, now: Time, from: PortId, pool: u32) {
         let arrival = Owner::new(OwnerKind::Link, from.0);
-        for member in &self.sharing[room.pool as usize] {
+        for member in &self.sharing[pool as usize] {
             let is_earlier = Owner::new(OwnerKind::Port, member.0).precedes(arrival, now);
             let until = if is_earlier { now } else { Time::from_ps(now.as_ps() - 1) };
             self.ports[member.0 as usize].settle(*member, until, &mut self.links);
@@ -293,6 +324,33 @@ impl<H: Hooks> Fabric<H> {
                 Handled::Delivered(arrived)
             }
             NextHop::Nowhere => Handled::Done,
+        }
+    }
+
+    /// The packet in `slot` has reached the far end of the link of `port`, where switches may pause their neighbours and
+    /// nothing else inspects packets: [`Fabric::on_inspected_link`] without the rest.
+    #[inline(never)]
+    fn on_controlled_link<'a>(
+        &mut self,
+        now: Time,
+        port: PortId,
+        slot: Slot,
+        arrived: &'a mut Packet,
+    ) -> Handled<'a> {
+        self.links.counters.packet_hops += 1;
+        match self.next_hop(port, self.links.lanes.packet(slot)) {
+            NextHop::Port(next) => {
+                if self.buffer_admits(now, port, slot) && self.memory_admits(now, port, next, slot) {
+                    self.hand_to_port(now, port, next, slot);
+                    self.send_pauses(now);
+                }
+                Handled::Done
+            }
+            _ => {
+                self.links.lanes.release(slot, arrived);
+                self.links.counters.packets_delivered += 1;
+                Handled::Delivered(arrived)
+            }
         }
     }
 
@@ -349,14 +407,10 @@ impl<H: Hooks> Fabric<H> {
         }
         self.links.counters.packet_hops += 1;
         self.links.observe_hop(left, port, slot);
-        let packet = self.links.lanes.packet_mut(slot);
-        if let Some(control) = &self.links.flow_control
-            && !control.admit(port, packet)
-        {
-            let towards = self.network.port_towards(packet.dst);
-            self.links.dropped(now, towards, slot);
+        if !self.buffer_admits(now, port, slot) {
             return NextHop::Nowhere;
         }
+        let packet = self.links.lanes.packet_mut(slot);
         let Some(switch) = self.network.far_switch(port) else { return NextHop::Host };
         let next = match &mut self.selector {
             None => Some(self.network.next_port(switch, packet)),
@@ -366,13 +420,7 @@ impl<H: Hooks> Fabric<H> {
             self.links.no_route(now, port, slot);
             return NextHop::Nowhere;
         };
-        if let Some(control) = &mut self.links.flow_control
-            && !control.admit_to(port, next, self.links.lanes.packet(slot))
-        {
-            self.links.dropped(now, next, slot);
-            return NextHop::Nowhere;
-        }
-        NextHop::Port(next)
+        if self.memory_admits(now, port, next, slot) { NextHop::Port(next) } else { NextHop::Nowhere }
     }
 
     /// Returns whether the packet in `slot`, which left at `left`, was not lost on the link of `port`. It adds the

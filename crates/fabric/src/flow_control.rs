@@ -27,6 +27,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_mechanisms::lossless::{BufferPeaks, PauseExpiry, PauseWatchdog, RefreshTimer, pause_time};
 use plimsoll_mechanisms::pfc::{Priorities, Signal};
+use plimsoll_memory::prefetch_for_later;
 use plimsoll_units::{Span, Time};
 
 pub use blocked::BlockedFlow;
@@ -50,14 +51,8 @@ use memory::{merge_use, opposites};
 pub struct FlowControl {
     /// The links into switches, the ones of a switch side by side; `None` for a link that its switch does not pause.
     ingress: Vec<Option<PausableLink>>,
-    /// The place in `ingress` of the link of each port.
-    place: Vec<Option<u32>>,
-    /// The number of each link among the links into the switch at its far end.
-    local: Vec<u16>,
-    /// The number of the link opposite to each port's, among the links into the switch of the port.
-    egress: Vec<u16>,
-    /// The place of the first link into the switch of each port; `None` for a NIC.
-    first: Vec<Option<u32>>,
+    /// The places of each port.
+    places: Vec<PortPlaces>,
     /// The memories of the switches with lossless priorities.
     memories: Vec<SwitchMemory>,
     /// The signals that the current event has decided on.
@@ -74,6 +69,30 @@ pub struct FlowControl {
     blocked: Option<Box<BlockedTraffic>>,
 }
 
+/// The places in [`FlowControl::ingress`] that concern a port, side by side: a packet needs several of them.
+#[derive(Clone, Copy, Debug)]
+struct PortPlaces {
+    /// The place of the port's link; [`PortPlaces::NONE`] if it leads to a host.
+    link: u32,
+    /// The place of the first link into the switch of the port; [`PortPlaces::NONE`] for a NIC.
+    first: u32,
+    /// The number of the port's link among the links into the switch at its far end.
+    local: u16,
+    /// The number of the link opposite to the port's, among the links into the switch of the port.
+    egress: u16,
+}
+
+impl PortPlaces {
+    const NONE: u32 = u32::MAX;
+    const NOWHERE: PortPlaces =
+        PortPlaces { link: PortPlaces::NONE, first: PortPlaces::NONE, local: 0, egress: 0 };
+
+    /// Returns the place of the first link into the switch of the port; `None` for a NIC.
+    fn first(self) -> Option<usize> {
+        (self.first != PortPlaces::NONE).then_some(self.first as usize)
+    }
+}
+
 impl FlowControl {
     /// Builds the flow control of `spec`, if some switch pauses its neighbours.
     ///
@@ -87,11 +106,8 @@ impl FlowControl {
         let opposite = opposites(spec);
         let mut control = FlowControl {
             ingress: Vec::new(),
-            place: vec![None; network.links().len()],
-            local: vec![0; network.links().len()],
-            first: Vec::new(),
+            places: vec![PortPlaces::NOWHERE; network.links().len()],
             memories: lossless_memories(spec)?,
-            egress: vec![0; network.links().len()],
             pending: Vec::new(),
             paused: BTreeSet::new(),
             next_search: 0,
@@ -110,11 +126,11 @@ impl FlowControl {
         for (port, link) in (0..).map(PortId).zip(network.links()) {
             let Node::Switch(switch) = link.to else { continue };
             let into = &mut into[switch as usize];
-            control.local[port.0 as usize] = u16::try_from(into.len())
+            control.places[port.0 as usize].local = u16::try_from(into.len())
                 .map_err(|_| build_error("a switch with flow control has at most 65536 links"))?;
             let back = opposite[port.0 as usize];
             let back = back.ok_or_else(|| build_error("a link that goes one way only cannot be paused"))?;
-            control.egress[back.0 as usize] = control.local[port.0 as usize];
+            control.places[back.0 as usize].egress = control.places[port.0 as usize].local;
             // The far switch's ports are all of one tier, including the one that sends back.
             let settings = spec.port(network.link(back));
             let pausable = match (settings.pfc(), memory_of[switch as usize]) {
@@ -148,24 +164,26 @@ impl FlowControl {
         for links in into {
             first_of_switch.push(control.ingress.len() as u32);
             for (port, pausable) in links {
-                control.place[port.0 as usize] = Some(control.ingress.len() as u32);
+                control.places[port.0 as usize].link = control.ingress.len() as u32;
                 control.ingress.push(pausable);
             }
         }
-        control.first.extend(network.links().iter().map(|link| match link.from {
-            Node::Switch(switch) => Some(first_of_switch[switch as usize]),
-            Node::Host(_) => None,
-        }));
+        for (places, link) in control.places.iter_mut().zip(network.links()) {
+            if let Node::Switch(switch) = link.from {
+                places.first = first_of_switch[switch as usize];
+            }
+        }
         Ok(Some(Box::new(control)))
     }
 
     /// Returns the link of `port`, if it is one that may be paused.
+    #[inline]
     fn link(&self, port: PortId) -> Option<&PausableLink> {
-        self.place[port.0 as usize].and_then(|place| self.ingress[place as usize].as_ref())
+        self.ingress.get(self.places[port.0 as usize].link as usize)?.as_ref()
     }
 
     fn link_mut(&mut self, port: PortId) -> Option<&mut PausableLink> {
-        link_of(&self.place, &mut self.ingress, port)
+        link_of(&self.places, &mut self.ingress, port)
     }
 
     /// The link that `port` sends on has failed or come back at `now`: both ends forget its pauses.
@@ -185,8 +203,8 @@ impl FlowControl {
 
     /// The account of the link of `port` forgets the pauses that it has decided.
     fn forget_pauses(&mut self, port: PortId) {
-        let number = self.local[port.0 as usize];
-        let Some(link) = link_of(&self.place, &mut self.ingress, port) else { return };
+        let number = self.places[port.0 as usize].local;
+        let Some(link) = link_of(&self.places, &mut self.ingress, port) else { return };
         match &mut link.account {
             Account::Own { account, .. } => account.forget_pauses(),
             Account::InMemory(memory) => self.memories[*memory as usize].buffers.forget_pauses(number),
@@ -195,8 +213,9 @@ impl FlowControl {
 
     /// Returns whether the switch at the far end of `link` has room for `packet`, and notes in the packet the port by
     /// which it entered. With enough headroom it always has room.
+    #[inline]
     pub fn admit(&self, link: PortId, packet: &mut Packet) -> bool {
-        packet.ingress = self.local[link.0 as usize];
+        packet.ingress = self.places[link.0 as usize].local;
         self.link(link).is_none_or(|link| match link.account {
             Account::Own { buffer, held, .. } => held + u64::from(packet.size) <= buffer,
             Account::InMemory(_) => true,
@@ -205,12 +224,14 @@ impl FlowControl {
 
     /// Returns whether the memory of the switch, where it has one, has room for `packet`, which has come by `link` and
     /// is to leave by the port `out`.
+    #[inline]
     pub fn admit_to(&mut self, link: PortId, out: PortId, packet: &Packet) -> bool {
         let Some(&Account::InMemory(memory)) = self.link(link).map(|link| &link.account) else { return true };
-        self.memories[memory as usize].admit(self.egress[out.0 as usize], packet)
+        self.memories[memory as usize].admit(self.places[out.0 as usize].egress, packet)
     }
 
     /// `packet` waits at `port`.
+    #[inline]
     pub fn entered(&mut self, port: PortId, packet: &Packet) {
         let Some(link) = self.ingress_place(port, packet).and_then(|place| self.ingress[place].as_mut())
         else {
@@ -223,14 +244,17 @@ impl FlowControl {
                 account.on_arrival(priority, bytes)
             }
             Account::InMemory(memory) => {
-                let egress = usize::from(self.egress[port.0 as usize]);
+                let egress = usize::from(self.places[port.0 as usize].egress);
                 self.memories[*memory as usize].buffers.on_arrival(packet.ingress, egress, priority, bytes)
             }
         };
-        self.pending.extend(signal.map(|signal| (link.port, signal)));
+        if let Some(signal) = signal {
+            self.pending.push((link.port, signal));
+        }
     }
 
     /// `packet` waits at `port` no longer.
+    #[inline]
     pub fn left(&mut self, port: PortId, packet: &Packet) {
         let Some(link) = self.ingress_place(port, packet).and_then(|place| self.ingress[place].as_mut())
         else {
@@ -240,11 +264,12 @@ impl FlowControl {
         match &mut link.account {
             Account::Own { account, held, .. } => {
                 *held -= bytes;
-                let signal = account.on_departure(priority, bytes);
-                self.pending.extend(signal.map(|signal| (link.port, signal)));
+                if let Some(signal) = account.on_departure(priority, bytes) {
+                    self.pending.push((link.port, signal));
+                }
             }
             Account::InMemory(memory) => {
-                let egress = usize::from(self.egress[port.0 as usize]);
+                let egress = usize::from(self.places[port.0 as usize].egress);
                 let SwitchMemory { links, buffers, .. } = &mut self.memories[*memory as usize];
                 buffers.on_departure(packet.ingress, egress, priority, bytes, |ingress, signal| {
                     self.pending.push((links[usize::from(ingress)], signal));
@@ -291,7 +316,21 @@ impl FlowControl {
 
     /// Returns the place of the link by which `packet`, which is at `port`, came to its switch.
     fn ingress_place(&self, port: PortId, packet: &Packet) -> Option<usize> {
-        Some(self.first[port.0 as usize]? as usize + usize::from(packet.ingress))
+        Some(self.places[port.0 as usize].first()? + usize::from(packet.ingress))
+    }
+
+    /// Prefetches the places of `port`, which [`FlowControl::prefetch_account`] reads.
+    #[inline]
+    pub fn prefetch_places(&self, port: PortId) {
+        prefetch_for_later(&self.places[port.0 as usize]);
+    }
+
+    /// Prefetches the account of the link of `port`.
+    #[inline]
+    pub fn prefetch_account(&self, port: PortId) {
+        if let Some(link) = self.link(port) {
+            prefetch_for_later(&link.account);
+        }
     }
 
     /// Returns how often and how long the link was paused until `end`.
@@ -319,7 +358,7 @@ impl FlowControl {
             Some(Account::InMemory(memory)) => {
                 let SwitchMemory { links, buffers, .. } = &self.memories[*memory as usize];
                 let left: Vec<[u64; 8]> = links.iter().map(|link| of(*link)).collect();
-                buffers.plan().keeps_paused(usize::from(self.local[port.0 as usize]), priority, &left)
+                buffers.plan().keeps_paused(usize::from(self.places[port.0 as usize].local), priority, &left)
             }
             None => false,
         }
@@ -413,7 +452,7 @@ impl FlowControl {
         events: &mut EventQueue,
     ) -> bool {
         let paused = self.paused_in_memory(port);
-        let Some(link) = link_of(&self.place, &mut self.ingress, port) else { return false };
+        let Some(link) = link_of(&self.places, &mut self.ingress, port) else { return false };
         if faults.is_some_and(|faults| faults.is_dead(port) || faults.is_dead(link.back)) {
             self.forget_pauses(port);
             return false;
@@ -432,7 +471,7 @@ impl FlowControl {
     fn paused_in_memory(&self, port: PortId) -> Priorities {
         match self.link(port) {
             Some(&PausableLink { account: Account::InMemory(memory), refresh: Some(_), .. }) => {
-                self.memories[memory as usize].buffers.paused(self.local[port.0 as usize])
+                self.memories[memory as usize].buffers.paused(self.places[port.0 as usize].local)
             }
             _ => Priorities::default(),
         }
@@ -448,7 +487,7 @@ impl FlowControl {
         boundary: Option<&mut Boundary>,
         events: &mut EventQueue,
     ) {
-        let Some(link) = link_of(&self.place, &mut self.ingress, port) else { return };
+        let Some(link) = link_of(&self.places, &mut self.ingress, port) else { return };
         let is_due = link.refresh.as_mut().is_some_and(|timer| timer.take_due(now));
         let paused = self.paused_in_memory(port);
         if is_due
@@ -469,7 +508,7 @@ impl FlowControl {
 
     /// Returns the next change of the pauses of `port` that takes effect by `now`.
     pub fn take_due(&mut self, now: Time, port: PortId, events: &mut EventQueue) -> Option<PauseChange> {
-        let link = link_of(&self.place, &mut self.ingress, port)?;
+        let link = link_of(&self.places, &mut self.ingress, port)?;
         let Some(change) = link.sender.take_due(now, self.window) else {
             link.sender.call_when_due(now, port, events);
             return None;
@@ -479,7 +518,7 @@ impl FlowControl {
         }
         if !link.sender.is_paused() {
             self.paused.remove(&port);
-        } else if self.first[port.0 as usize].is_some() {
+        } else if self.places[port.0 as usize].first().is_some() {
             self.paused.insert(port);
         }
         Some(change)
@@ -488,11 +527,11 @@ impl FlowControl {
 
 /// Returns the link of `port`, if it may be paused, and leaves the rest of the flow control to be changed beside it.
 fn link_of<'a>(
-    place: &[Option<u32>],
+    places: &[PortPlaces],
     ingress: &'a mut [Option<PausableLink>],
     port: PortId,
 ) -> Option<&'a mut PausableLink> {
-    place[port.0 as usize].and_then(|place| ingress[place as usize].as_mut())
+    ingress.get_mut(places[port.0 as usize].link as usize)?.as_mut()
 }
 
 fn build_error(problem: impl ToString) -> Unbuildable {

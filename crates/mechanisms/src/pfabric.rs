@@ -93,41 +93,76 @@ pub struct PfabricQueue<T> {
     bytes: u64,
 }
 
+/// Rank and arrival of a packet: the smaller one is more urgent.
+type Place = (u64, u64);
+
 #[derive(Clone, Debug)]
 struct RankedFlow<T> {
     key: u64,
-    /// Rank and arrival of each packet, in order of arrival.
-    order: VecDeque<(u64, u64)>,
-    /// The entries of `order` without a more urgent one behind: the first is the most urgent of all, and each is the
-    /// most urgent once the ones before it have left.
-    minima: VecDeque<(u64, u64)>,
-    /// The packets, each with its size.
-    packets: VecDeque<(u64, T)>,
+    /// The most urgent place of all. A search among the flows reads this alone.
+    first: Place,
+    /// The places behind `first` without a more urgent one behind: each is the most urgent once the ones before it have
+    /// left. Empty where each packet of the flow is more urgent than the one before.
+    later: VecDeque<Place>,
+    /// The packets, in order of arrival.
+    packets: VecDeque<RankedPacket<T>>,
+}
+
+#[derive(Clone, Debug)]
+struct RankedPacket<T> {
+    place: Place,
+    bytes: u64,
+    item: T,
 }
 
 impl<T> RankedFlow<T> {
-    /// A packet has joined the queue.
-    fn joined(&mut self, place: (u64, u64)) {
-        self.order.push_back(place);
-        self.outranks(place);
+    /// The first packet has joined the flow, which was empty.
+    fn begin(&mut self, packet: RankedPacket<T>) {
+        self.first = packet.place;
+        self.packets.push_back(packet);
     }
 
-    /// The packet of `place` has left `order`: the oldest one or, if it was dropped, any.
-    fn left(&mut self, place: (u64, u64), was_oldest: bool) {
-        if was_oldest {
-            self.minima.pop_front_if(|first| *first == place);
-        } else {
-            self.minima.clear();
-            for index in 0..self.order.len() {
-                self.outranks(self.order[index]);
+    /// Another packet has joined.
+    fn join(&mut self, packet: RankedPacket<T>) {
+        self.outranks(packet.place);
+        self.packets.push_back(packet);
+    }
+
+    /// Removes the oldest packet.
+    fn take_oldest(&mut self) -> Option<RankedPacket<T>> {
+        let oldest = self.packets.pop_front()?;
+        if oldest.place == self.first
+            && let Some(next) = self.later.pop_front()
+        {
+            self.first = next;
+        }
+        Some(oldest)
+    }
+
+    /// Removes any packet, to be dropped.
+    fn take_any(&mut self, index: usize) -> Option<RankedPacket<T>> {
+        let taken = self.packets.remove(index)?;
+        self.later.clear();
+        for index in 0..self.packets.len() {
+            let place = self.packets[index].place;
+            if index == 0 {
+                self.first = place;
+            } else {
+                self.outranks(place);
             }
         }
+        Some(taken)
     }
 
-    /// `place`, which joined behind all of `minima`, replaces the less urgent ones.
-    fn outranks(&mut self, place: (u64, u64)) {
-        while self.minima.pop_back_if(|earlier| earlier.0 > place.0).is_some() {}
-        self.minima.push_back(place);
+    /// `place`, which joined behind all others, replaces the less urgent ones.
+    fn outranks(&mut self, place: Place) {
+        if place.0 < self.first.0 {
+            self.later.clear();
+            self.first = place;
+        } else {
+            while self.later.pop_back_if(|earlier| earlier.0 > place.0).is_some() {}
+            self.later.push_back(place);
+        }
     }
 }
 
@@ -140,20 +175,19 @@ impl<T> PfabricQueue<T> {
     /// A packet of `bytes` bytes with rank `rank` (a smaller one is more urgent) of flow `flow` joins.
     /// `dropped` is handed every packet that it costs, which may be itself.
     pub fn push(&mut self, rank: u64, flow: u64, bytes: u64, item: T, mut dropped: impl FnMut(T)) {
-        let place = (rank, self.arrival);
+        let packet = RankedPacket { place: (rank, self.arrival), bytes, item };
         self.arrival += 1;
-        let index = self.flows.iter().position(|known| known.key == flow);
-        let index = index.unwrap_or_else(|| self.open(flow));
-        let flow = &mut self.flows[index];
-        flow.joined(place);
-        flow.packets.push_back((bytes, item));
+        match self.flows.iter_mut().find(|known| known.key == flow) {
+            Some(flow) => flow.join(packet),
+            None => self.open(flow).begin(packet),
+        }
         self.len += 1;
         self.bytes += bytes;
         // The packets before the arriving one fit, and that one is always a candidate, so this ends.
         while self.bytes > self.largest()
             && let Some((flow, index)) = self.victim()
         {
-            dropped(self.take(flow, index));
+            dropped(self.take(flow, |flow| flow.take_any(index)));
         }
     }
 
@@ -165,13 +199,13 @@ impl<T> PfabricQueue<T> {
     /// The next packet to send leaves the queue, if it `may`.
     pub fn pop_if(&mut self, may: impl FnOnce(&T) -> bool) -> Option<T> {
         let flow = self.next()?;
-        let (_, item) = self.flows[flow].packets.front()?;
-        may(item).then(|| self.take(flow, 0))
+        let oldest = self.flows[flow].packets.front()?;
+        may(&oldest.item).then(|| self.take(flow, RankedFlow::take_oldest))
     }
 
     /// Returns the packet that is sent next, without removing it.
     pub fn peek(&self) -> Option<&T> {
-        self.next().and_then(|flow| self.flows[flow].packets.front()).map(|(_, item)| item)
+        self.next().and_then(|flow| self.flows[flow].packets.front()).map(|packet| &packet.item)
     }
 
     /// Returns the number of packets that wait.
@@ -192,13 +226,9 @@ impl<T> PfabricQueue<T> {
     /// Empties the queue, in order of arrival: its link has failed.
     pub fn drain(&mut self) -> impl Iterator<Item = T> + '_ {
         (self.len, self.bytes) = (0, 0);
-        let mut all: Vec<(u64, T)> = Vec::new();
-        for flow in self.flows.drain(..) {
-            let arrivals = flow.order.into_iter().map(|(_, arrival)| arrival);
-            all.extend(arrivals.zip(flow.packets.into_iter().map(|(_, item)| item)));
-        }
-        all.sort_by_key(|(arrival, _)| *arrival);
-        all.into_iter().map(|(_, item)| item)
+        let mut all: Vec<RankedPacket<T>> = self.flows.drain(..).flat_map(|flow| flow.packets).collect();
+        all.sort_by_key(|packet| packet.place.1);
+        all.into_iter().map(|packet| packet.item)
     }
 
     /// Returns the largest number of bytes that the queue may hold.
@@ -211,13 +241,11 @@ impl<T> PfabricQueue<T> {
     }
 
     /// A place for a flow that has no packet here.
-    fn open(&mut self, key: u64) -> usize {
-        let empty =
-            || RankedFlow { key, order: VecDeque::new(), minima: VecDeque::new(), packets: VecDeque::new() };
+    fn open(&mut self, key: u64) -> &mut RankedFlow<T> {
+        let empty = || RankedFlow { key, first: (0, 0), later: VecDeque::new(), packets: VecDeque::new() };
         let mut flow = self.spare.pop().unwrap_or_else(empty);
         flow.key = key;
-        self.flows.push(flow);
-        self.flows.len() - 1
+        self.flows.push_mut(flow)
     }
 
     /// Largest rank, newest among equals: its flow, and its place there.
@@ -226,10 +254,10 @@ impl<T> PfabricQueue<T> {
             Eviction::AsNeeded => true,
             Eviction::One => self.bytes - bytes <= self.largest(),
         };
-        let mut worst: Option<((u64, u64), usize, usize)> = None;
+        let mut worst: Option<(Place, usize, usize)> = None;
         for (number, flow) in self.flows.iter().enumerate() {
-            for (index, (&place, (bytes, _))) in flow.order.iter().zip(&flow.packets).enumerate() {
-                if worst.is_none_or(|(worst, ..)| place > worst) && allowed(*bytes) {
+            for (index, &RankedPacket { place, bytes, .. }) in flow.packets.iter().enumerate() {
+                if worst.is_none_or(|(worst, ..)| place > worst) && allowed(bytes) {
                     worst = Some((place, number, index));
                 }
             }
@@ -239,15 +267,14 @@ impl<T> PfabricQueue<T> {
 
     /// The flow of the smallest rank, the oldest among equals.
     fn next(&self) -> Option<usize> {
-        (0..self.flows.len()).min_by_key(|flow| self.flows[*flow].minima[0])
+        (0..self.flows.len()).min_by_key(|flow| self.flows[*flow].first)
     }
 
-    fn take(&mut self, number: usize, index: usize) -> T {
+    /// Removes the packet that `take` removes from a flow.
+    fn take(&mut self, number: usize, take: impl FnOnce(&mut RankedFlow<T>) -> Option<RankedPacket<T>>) -> T {
         let flow = &mut self.flows[number];
-        let place = flow.order.remove(index).expect("a packet's place is known");
-        let (bytes, item) = flow.packets.remove(index).expect("a packet for each place");
-        flow.left(place, index == 0);
-        if flow.order.is_empty() {
+        let RankedPacket { bytes, item, .. } = take(flow).expect("the packet was found in this flow");
+        if flow.packets.is_empty() {
             let flow = self.flows.swap_remove(number);
             self.spare.push(flow);
         }

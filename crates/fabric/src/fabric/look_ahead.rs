@@ -34,19 +34,25 @@ impl<H: Hooks> Fabric<H> {
         if self.selector.is_some() {
             self.network.prefetch_link(port);
         }
+        if let Some(control) = &self.links.flow_control {
+            control.prefetch_places(port);
+        }
         self.links.lanes.prefetch_first_for_later(port);
     }
 
     /// Second step: finds the next hop of that packet, and keeps it for the time when the packet arrives. `None` if the
-    /// link has no packet, or if a selector will choose among several hops.
+    /// link has no packet, or if a selector will choose among several hops: the hop is then a guess, if anything.
     #[inline]
     pub fn find_next_hop(&mut self, port: PortId) -> Option<LeadsTo<'_>> {
+        if let Some(control) = &self.links.flow_control {
+            control.prefetch_account(port);
+        }
         let packet = self.links.lanes.first(port)?;
-        if self.selector.is_some()
+        if let Some(selector) = &self.selector
             && let Some(switch) = self.network.far_switch(port)
             && !self.network.has_one_way(switch, packet.dst)
         {
-            return None;
+            return selector.likely_port(&self.network, switch, packet).map(LeadsTo::Port);
         }
         if let NextHop::Port(next) = self.next_hop(port, packet) {
             self.links.lanes.set_found(port, FoundHop::by(next));
@@ -60,6 +66,9 @@ impl<H: Hooks> Fabric<H> {
     #[inline]
     pub fn prefetch_port(&self, port: PortId) {
         prefetch_for_later(&self.ports[port.0 as usize]);
+        if let Some(control) = &self.links.flow_control {
+            control.prefetch_places(port);
+        }
         self.links.lanes.prefetch_ends_for_later(port);
     }
 

@@ -98,7 +98,7 @@ impl FlowControl {
             .filter(lasting)
             .filter_map(|port| {
                 let sender = &self.link(port)?.sender;
-                let first = self.first[port.0 as usize]? as usize;
+                let first = self.places[port.0 as usize].first()?;
                 let held = |slot: Slot| {
                     let packet = lanes.packet(slot);
                     let link = &self.ingress[first + usize::from(packet.ingress)];

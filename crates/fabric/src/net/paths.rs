@@ -181,6 +181,19 @@ impl PathSelector {
         choose(&mut self.rule, &mut self.streams, now, ports, switch, packet, hops)
     }
 
+    /// Returns the port that [`PathSelector::next_port`] will choose if no other packet reaches the switch before; `None`
+    /// where that depends on more. The memory behind it is asked for early.
+    pub(crate) fn likely_port(&self, network: &Network, switch: u32, packet: &Packet) -> Option<PortId> {
+        let PathRule::Spray(switches) = &self.rule else { return None };
+        if self.detours.is_some() || network.hybrid().is_some() {
+            return None;
+        }
+        let choices = network.choices(switch, packet.dst);
+        let draw = || self.streams[switch as usize].clone().next_u64();
+        let index = switches[switch as usize].likely(packet.dst.0, choices.count, draw);
+        Some(network.choice(choices, index))
+    }
+
     /// Returns the port as [`PathSelector::next_port`] does, in a hybrid network. There is no detour around a circuit.
     fn next_port_in_hybrid(
         &mut self,

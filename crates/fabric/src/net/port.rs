@@ -44,9 +44,13 @@ pub use trimming::{Trimmer, TrimmingQueues};
 use super::{Notes, Packet, PathClass, PortId, QueueMeter, Sink, Slot};
 
 /// A port without mechanisms, as most are: the code of mechanisms is left out of its instance.
-const PLAIN: bool = true;
-/// A port that may have mechanisms.
-const ANY: bool = false;
+const PLAIN: u8 = 0;
+/// A port whose only mechanism is flow control.
+const ACCOUNTS: u8 = 1;
+/// A port whose only mechanism is a shared buffer.
+const SHARES: u8 = 2;
+/// A port that may have all mechanisms.
+const ANY: u8 = 3;
 
 /// A port's part in a buffer memory that all ports of its switch share. A packet takes its bytes when it is
 /// admitted and gives them back when it starts to be sent, or when it has been sent if the limit counts the

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_fabric::net::port::{BufferLimit, Discipline, PortConfig, PortRules};
 use plimsoll_fabric::net::{HostId, Notes, Packet, Port, PortId, Sink, Slot, WaitPlace};
+use plimsoll_mechanisms::shared_buffer::SharedBuffer;
 use plimsoll_units::{Rate, Span, Time};
 
 /// Records the packets that a port sends, marks and drops.
@@ -17,6 +18,10 @@ pub struct Recorder {
     pub room: usize,
     /// Sequence numbers of packets that were sent back.
     pub bounced: Vec<u32>,
+    /// Sequence numbers of packets that were counted when they entered the queue, and when they left it.
+    pub accounted: Vec<(bool, u32)>,
+    /// The buffer that the port shares.
+    pub pool: Option<SharedBuffer>,
     packets: Vec<Packet>,
     notes: Notes,
     due: Vec<Time>,
@@ -58,6 +63,15 @@ impl Sink for Recorder {
     }
     fn room(&mut self, _: PortId) {
         self.room += 1;
+    }
+    fn entered(&mut self, _: PortId, slot: Slot) {
+        self.accounted.push((true, self.packet(slot).seq));
+    }
+    fn left(&mut self, _: PortId, slot: Slot) {
+        self.accounted.push((false, self.packet(slot).seq));
+    }
+    fn pool(&mut self, _: u32) -> &mut SharedBuffer {
+        self.pool.as_mut().unwrap()
     }
 }
 

@@ -4,6 +4,7 @@
 mod bench;
 mod engines;
 mod fairness;
+mod kinds;
 mod pacing;
 mod telemetry;
 mod trimming;

@@ -6,7 +6,7 @@ use plimsoll_fabric::net::port::{BufferLimit, Discipline, PortConfig, PortRules,
 use plimsoll_fabric::net::{Packet, Port};
 use plimsoll_mechanisms::PortMechanisms;
 use plimsoll_mechanisms::trim::TrimParams;
-use plimsoll_units::{Streams, Time};
+use plimsoll_units::{Span, Streams, Time};
 use proptest::prelude::*;
 
 use crate::bench::{Recorder, Ties, packet, plain, rules};
@@ -73,6 +73,20 @@ fn control_packets_wait_with_the_headers_and_are_not_cut() {
 }
 
 #[test]
+fn a_packet_that_passes_an_idle_port_counts_in_its_queue_while_it_is_sent() {
+    let mut ack = packet(1, 99, 84);
+    (ack.len, ack.priority) = (0, 7);
+    // The control packet and one header are 148 B, so that the next header finds no room.
+    let headers = drive("queue = '148B'", &[vec![(Time::ZERO, ack)], at_once(9)].concat());
+    assert_eq!(order(&headers), [99, -8, 1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(headers.dropped.len(), 1);
+    // A full packet that is sent later is one of the seven.
+    let later = at_once(8).into_iter().map(|(at, packet)| (at + Span::from_ms(1), packet)).collect();
+    let data = drive("", &[vec![(Time::ZERO, ack)], later].concat());
+    assert_eq!(order(&data), [99, 1, -8, 2, 3, 4, 5, 6, 7]);
+}
+
+#[test]
 fn a_full_header_queue_bounces_once_or_drops() {
     // Two headers fit into 128 B.
     let bounced = drive("queue = '128B'\nbounce = true", &at_once(12));
@@ -126,7 +140,7 @@ proptest! {
         let trim = format!("queue = '{queue}B'\nbounce = {is_bouncing}\nvictim = '{victim}'");
         let mut now = Time::ZERO;
         let packets: Vec<(Time, Packet)> = arrivals.iter().zip(0..).map(|((gap, size, priority), seq)| {
-            now += plimsoll_units::Span::from_ns(*gap);
+            now += Span::from_ns(*gap);
             let mut packet = packet(0, seq, *size);
             packet.priority = *priority;
             (now, packet)

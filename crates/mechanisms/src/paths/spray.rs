@@ -58,6 +58,15 @@ impl Spray {
         }
     }
 
+    /// Returns the candidate that [`Spray::choose`] will return if no other packet is before; `draw` returns what it
+    /// will draw.
+    pub fn likely(&self, destination: u32, count: u32, draw: impl FnOnce() -> u64) -> u32 {
+        match self.by {
+            SprayBy::Random => uniform(count, draw),
+            SprayBy::RoundRobin => self.next_turn(destination as usize, count),
+        }
+    }
+
     fn turn(&mut self, destination: usize, count: u32) -> u32 {
         if count <= 1 {
             return 0;
@@ -65,10 +74,13 @@ impl Spray {
         if destination >= self.turns.len() {
             self.turns.resize(destination + 1, 0);
         }
-        let turn = &mut self.turns[destination];
-        let now = if *turn < count { *turn } else { 0 };
-        *turn = now + 1;
+        let now = self.next_turn(destination, count);
+        self.turns[destination] = now + 1;
         now
+    }
+
+    fn next_turn(&self, destination: usize, count: u32) -> u32 {
+        self.turns.get(destination).copied().filter(|turn| *turn < count).unwrap_or(0)
     }
 }
 
@@ -112,7 +124,9 @@ mod tests {
             let mut spray = spray("by = 'round-robin'");
             let mut sent = vec![[0u32; 3]; count as usize];
             for destination in packets {
+                let likely = spray.likely(destination, count, no_draw);
                 let port = spray.choose(destination, count, no_draw);
+                prop_assert_eq!(likely, port);
                 sent[port as usize][destination as usize] += 1;
                 let to = |port: &[u32; 3]| port[destination as usize];
                 let (most, least) = (sent.iter().map(to).max().unwrap(), sent.iter().map(to).min().unwrap());

@@ -175,16 +175,23 @@ impl Discipline {
         !matches!(self, Discipline::Classes(_) | Discipline::Custom(_))
     }
 
-    /// Returns the size of the largest packet that could join an empty queue and leave at once without a trace, 0 if
-    /// none could.
+    /// Returns the size of the largest packet that could join an empty queue and leave at once with no trace but
+    /// [`on_passing`](Self::on_passing)'s, 0 if none could.
     pub(super) fn passes_up_to(&self) -> u16 {
         match self {
-            Discipline::Fifo(_) | Discipline::FairPerFlow(_) | Discipline::Priorities(_) => u16::MAX,
+            Discipline::Fifo(_)
+            | Discipline::FairPerFlow(_)
+            | Discipline::Priorities(_)
+            | Discipline::Trimming(_) => u16::MAX,
             Discipline::Pfabric(queue) => u16::try_from(queue.largest()).unwrap_or(u16::MAX),
-            Discipline::Scheduled(_)
-            | Discipline::Trimming(_)
-            | Discipline::Classes(_)
-            | Discipline::Custom(_) => 0,
+            Discipline::Scheduled(_) | Discipline::Classes(_) | Discipline::Custom(_) => 0,
+        }
+    }
+
+    /// `packet` joins the empty queue and leaves at once, without [`push`](Self::push) and [`pop`](Self::pop).
+    pub(super) fn on_passing(&mut self, packet: &Packet) {
+        if let Discipline::Trimming(queues) = self {
+            queues.on_passing(packet);
         }
     }
 

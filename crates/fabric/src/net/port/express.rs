@@ -112,13 +112,13 @@ impl Express {
 
     /// Admits a packet, after the packets that have left were removed from the queue.
     #[inline(always)]
-    fn admit_due<const IS_PLAIN: bool>(&mut self, now: Time, packet: &mut Packet) -> Option<Admitted> {
+    fn admit_due<const KIND: u8>(&mut self, now: Time, packet: &mut Packet) -> Option<Admitted> {
         let size = u64::from(packet.size);
         let waiting_bytes = u64::from(self.waiting_bytes);
         let has_room = self.has_room_now(now, size);
         let mut verdict = self.rules.on_enqueue(self.waiting.len(), waiting_bytes);
         let is_idle_since = (self.busy_until < now).then_some(self.busy_until);
-        if let Some(ExpressExtras { marker: Some(marker), .. }) = self.extras::<IS_PLAIN>() {
+        if let Some(ExpressExtras { marker: Some(marker), .. }) = self.extras::<KIND>() {
             if let Some(since) = is_idle_since {
                 marker.on_idle(since);
             }
@@ -129,14 +129,14 @@ impl Express {
             }
         }
         if !has_room || verdict == Verdict::Drop {
-            self.note_drop::<IS_PLAIN>(now);
+            self.note_drop::<KIND>(now);
             return None;
         }
         let mut marked = verdict == Verdict::Mark && packet.mark();
         // Out of the queue when the link is free; on the link at once, unless the pacer holds it.
         let leaves = now.max(self.busy_until);
         let mut start = leaves;
-        if let Some(extras) = self.extras::<IS_PLAIN>() {
+        if let Some(extras) = self.extras::<KIND>() {
             start = extras.release(now, leaves, packet);
             if let Some(phantom_queue) = &mut extras.phantom_queue
                 && phantom_queue.on_transmit(start, size)
@@ -154,7 +154,7 @@ impl Express {
             self.waiting.push(packet.size);
             let bytes = self.waiting_bytes.checked_add(u32::from(packet.size));
             self.waiting_bytes = bytes.expect("less than 4 GiB wait at one port");
-            self.on_change::<IS_PLAIN>(now);
+            self.on_change::<KIND>(now);
         } else {
             self.in_service_bytes = packet.size;
         }
@@ -166,8 +166,8 @@ impl Express {
 
     /// Returns the mechanisms that most ports do not have; not called for a plain port.
     #[inline(always)]
-    fn extras<const IS_PLAIN: bool>(&mut self) -> Option<&mut ExpressExtras> {
-        if IS_PLAIN { None } else { self.extras.as_deref_mut() }
+    fn extras<const KIND: u8>(&mut self) -> Option<&mut ExpressExtras> {
+        if KIND == PLAIN { None } else { self.extras.as_deref_mut() }
     }
 
     pub(super) fn rules(&self) -> &Arc<PortRules> {
@@ -212,14 +212,14 @@ impl Express {
 
     /// Removes the packets that have left by `now` from the queue. The call is idempotent.
     #[inline(always)]
-    fn start_due<const IS_PLAIN: bool>(&mut self, now: Time) {
+    fn start_due<const KIND: u8>(&mut self, now: Time) {
         while self.first_leaves <= now
             && let Some(size) = self.waiting.pop()
         {
             let leaves = self.first_leaves;
             self.in_service_bytes = size;
             self.waiting_bytes -= u32::from(size);
-            let held = match self.extras::<IS_PLAIN>() {
+            let held = match self.extras::<KIND>() {
                 Some(ExpressExtras { pacer: Some(pacer), .. }) => pacer.take_hold(),
                 _ => Span::ZERO,
             };
@@ -228,22 +228,22 @@ impl Express {
             } else {
                 leaves + held + self.rules.byte_time.span(u64::from(size))
             };
-            self.on_change::<IS_PLAIN>(leaves);
+            self.on_change::<KIND>(leaves);
         }
     }
 
     /// Notes that the number of waiting bytes changes at `now`.
     #[inline]
-    fn on_change<const IS_PLAIN: bool>(&mut self, now: Time) {
+    fn on_change<const KIND: u8>(&mut self, now: Time) {
         let waiting_bytes = u64::from(self.waiting_bytes);
-        if let Some(ExpressExtras { meter: Some(meter), .. }) = self.extras::<IS_PLAIN>() {
+        if let Some(ExpressExtras { meter: Some(meter), .. }) = self.extras::<KIND>() {
             meter.on_change(now, waiting_bytes);
         }
     }
 
     #[cold]
-    fn note_drop<const IS_PLAIN: bool>(&mut self, now: Time) {
-        if let Some(ExpressExtras { meter: Some(meter), .. }) = self.extras::<IS_PLAIN>() {
+    fn note_drop<const KIND: u8>(&mut self, now: Time) {
+        if let Some(ExpressExtras { meter: Some(meter), .. }) = self.extras::<KIND>() {
             meter.on_dropped(now);
         }
     }

@@ -22,7 +22,7 @@ use super::class_queues::{ClassQueues, ClassSignal};
 use super::discipline::Discipline;
 use super::marking::{Marker, Verdict};
 use super::waiting::{Leaving, Waiting};
-use super::{ANY, HeadPacer, PLAIN, PortConfig, PortRules, SharedRoom, Stamper, Trimmer};
+use super::{ACCOUNTS, ANY, HeadPacer, PLAIN, PortConfig, PortRules, SHARES, SharedRoom, Stamper, Trimmer};
 use crate::net::{Notes, Packet, PathClass, PortId, QueueMeter, Sink, Slot, WaitPlace};
 
 /// A port that decides at each departure. Fields read for every packet come first, in the port's cache line, and the
@@ -49,8 +49,8 @@ pub struct General {
     asked_for_end: bool,
     /// The end of a transmission has an effect even if no packet waits, or may be observed.
     ends_matter: bool,
-    /// The rules and the discipline alone decide on a packet, and no observer is called for it.
-    is_plain: bool,
+    /// The mechanisms that the port has: [`PLAIN`], [`ACCOUNTS`], [`SHARES`] or [`ANY`].
+    kind: u8,
     /// The discipline decides on arriving packets.
     limits_itself: bool,
     /// The discipline may drop packets that wait.
@@ -101,19 +101,22 @@ struct GeneralExtras {
 impl General {
     pub(super) fn new(config: PortConfig) -> General {
         // Packets that join and leave the queue are counted beyond their bytes, so that each packet has to do both.
-        let counts_waiting =
-            config.marker.as_ref().is_some_and(Marker::counts_waiting) || config.shared.is_some();
+        let counts_waiting = config.marker.as_ref().is_some_and(Marker::counts_waiting);
         let ends_matter = config.announces_room || !config.discipline.is_idle_when_empty();
-        let is_plain = !counts_waiting
-            && !ends_matter
-            && !config.discipline.holds_back()
-            && !config.accounts
-            && !config.changes
-            && config.marker.is_none()
-            && config.phantom_queue.is_none()
-            && config.stamper.is_none()
-            && config.pacer.is_none()
-            && config.meter.is_none();
+        let has_more = ends_matter
+            || config.discipline.holds_back()
+            || config.changes
+            || config.marker.is_some()
+            || config.phantom_queue.is_some()
+            || config.stamper.is_some()
+            || config.pacer.is_some()
+            || config.meter.is_some();
+        let kind = match (has_more, config.accounts, config.shared.is_some()) {
+            (false, false, false) => PLAIN,
+            (false, true, false) => ACCOUNTS,
+            (false, false, true) => SHARES,
+            _ => ANY,
+        };
         // What else reads or stops this port, or waits for it, would see the packets that should have left.
         let settles = config.settles
             && !ends_matter
@@ -156,7 +159,7 @@ impl General {
             discarded: Priorities::default(),
             asked_for_end: false,
             ends_matter,
-            is_plain,
+            kind,
             drops_waiting,
             limits_itself,
             settles,
@@ -168,7 +171,8 @@ impl General {
     #[inline]
     pub(super) fn pass(&mut self, now: Time, packet: &Packet) -> Option<Time> {
         let size = u64::from(packet.size);
-        let passes = self.is_plain
+        let passes = self.kind == PLAIN
+            && !self.limits_itself
             && self.passes(now, packet.size, packet.priority)
             && self.has_room_now(now, size)
             && self.rules.on_enqueue(0, 0) == Verdict::Pass
@@ -194,18 +198,20 @@ impl General {
     }
 
     pub(super) fn on_arrival(&mut self, id: PortId, now: Time, slot: Slot, sink: &mut impl Sink) {
-        if self.is_plain {
-            self.arrive::<PLAIN>(id, now, slot, sink);
-        } else {
-            self.arrive::<ANY>(id, now, slot, sink);
+        match self.kind {
+            PLAIN => self.arrive::<PLAIN>(id, now, slot, sink),
+            ACCOUNTS => self.arrive::<ACCOUNTS>(id, now, slot, sink),
+            SHARES => self.arrive::<SHARES>(id, now, slot, sink),
+            _ => self.arrive::<ANY>(id, now, slot, sink),
         }
     }
 
     pub(super) fn on_due(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
-        if self.is_plain {
-            self.start_due::<PLAIN>(id, now, sink);
-        } else {
-            self.start_due::<ANY>(id, now, sink);
+        match self.kind {
+            PLAIN => self.start_due::<PLAIN>(id, now, sink),
+            ACCOUNTS => self.start_due::<ACCOUNTS>(id, now, sink),
+            SHARES => self.start_due::<SHARES>(id, now, sink),
+            _ => self.start_due::<ANY>(id, now, sink),
         }
     }
 
@@ -214,10 +220,11 @@ impl General {
         if !self.settles {
             return;
         }
-        if self.is_plain {
-            self.catch_up::<PLAIN>(id, now, sink);
-        } else {
-            self.catch_up::<ANY>(id, now, sink);
+        match self.kind {
+            PLAIN => self.catch_up::<PLAIN>(id, now, sink),
+            ACCOUNTS => self.catch_up::<ACCOUNTS>(id, now, sink),
+            SHARES => self.catch_up::<SHARES>(id, now, sink),
+            _ => self.catch_up::<ANY>(id, now, sink),
         }
         if self.waiting > 0 {
             sink.waits(id);
@@ -233,33 +240,31 @@ impl General {
 
     /// Starts the transmissions that were due by `now`. Where packets wait, the next starts when the link is free.
     #[inline]
-    fn catch_up<const IS_PLAIN: bool>(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
+    fn catch_up<const KIND: u8>(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
         while self.waiting > 0 && self.busy_until <= now {
-            self.start_due::<IS_PLAIN>(id, self.busy_until, sink);
+            self.start_due::<KIND>(id, self.busy_until, sink);
         }
-        if let Some(GeneralExtras { shared_in_service: 1.., .. }) = self.extras::<IS_PLAIN>()
-            && self.busy_until <= now
-        {
+        if self.shares::<KIND>() && self.rest.extras.shared_in_service > 0 && self.busy_until <= now {
             self.on_departure(0, sink);
         }
     }
 
-    fn arrive<const IS_PLAIN: bool>(&mut self, id: PortId, now: Time, slot: Slot, sink: &mut impl Sink) {
+    fn arrive<const KIND: u8>(&mut self, id: PortId, now: Time, slot: Slot, sink: &mut impl Sink) {
         // A departure that is due at this very instant comes first, in either order of the two events: the arriving
         // packet sees the queue without it.
         if self.settles {
-            self.catch_up::<IS_PLAIN>(id, now, sink);
+            self.catch_up::<KIND>(id, now, sink);
         } else {
-            self.start_due::<IS_PLAIN>(id, now, sink);
+            self.start_due::<KIND>(id, now, sink);
         }
-        let verdict = self.admit::<IS_PLAIN>(id, now, slot, sink);
+        let verdict = self.admit::<KIND>(id, now, slot, sink);
         if verdict == Verdict::Drop {
             return self.drop_or_bounce(id, now, slot, sink);
         }
         let packet = sink.packet_mut(slot);
         let marked = verdict == Verdict::Mark && packet.mark();
         let mut waiting = Waiting::new(slot, packet, now, false);
-        if let Some(extras) = self.extras::<IS_PLAIN>() {
+        if let Some(extras) = self.extras::<KIND>() {
             waiting.draws = extras.pacer.as_mut().is_some_and(|pacer| pacer.on_enqueue(packet));
             if let Some(meter) = &mut extras.meter {
                 meter.on_admitted(now, u64::from(waiting.size), marked);
@@ -269,32 +274,33 @@ impl General {
             sink.marked(id, slot);
         }
         if self.passes(now, waiting.size, waiting.priority) {
-            if let Some(GeneralExtras { accounts: true, .. }) = self.extras::<IS_PLAIN>() {
+            if self.accounts::<KIND>() {
                 sink.entered(now, id, slot);
                 sink.left(id, slot);
             }
-            self.transmit::<IS_PLAIN>(id, now, &Leaving::unmarked(waiting), sink);
+            if self.shares::<KIND>() {
+                self.on_departure(u64::from(waiting.size), sink);
+            }
+            if self.limits_itself {
+                self.rest.discipline.on_passing(sink.packet(slot));
+            }
+            self.transmit::<KIND>(id, now, &Leaving::unmarked(waiting), sink);
         } else {
-            self.push::<IS_PLAIN>(id, waiting, sink);
-            self.start_due::<IS_PLAIN>(id, now, sink);
+            self.push::<KIND>(id, waiting, sink);
+            self.start_due::<KIND>(id, now, sink);
             self.call_when_free(id, now, sink);
         }
-        self.note_change::<IS_PLAIN>(now);
+        self.note_change::<KIND>(now);
     }
 
     /// Decides on the packet in `slot`.
     #[inline]
-    fn admit<const IS_PLAIN: bool>(
-        &mut self,
-        id: PortId,
-        now: Time,
-        slot: Slot,
-        sink: &mut impl Sink,
-    ) -> Verdict {
-        if !IS_PLAIN || self.limits_itself {
-            return self.admit_by_mechanisms(id, now, slot, sink);
+    fn admit<const KIND: u8>(&mut self, id: PortId, now: Time, slot: Slot, sink: &mut impl Sink) -> Verdict {
+        if KIND == ANY || self.limits_itself {
+            return self.admit_by_mechanisms::<KIND>(id, now, slot, sink);
         }
-        if !self.has_room_now(now, u64::from(sink.packet(slot).size)) {
+        let size = u64::from(sink.packet(slot).size);
+        if !self.has_room_now(now, size) || self.shares::<KIND>() && !self.take_shared(size, sink) {
             return Verdict::Drop;
         }
         self.rules.on_enqueue(self.waiting as usize, self.waiting_bytes)
@@ -462,40 +468,52 @@ impl General {
         if self.busy_until > now { u64::from(self.in_service_bytes) } else { 0 }
     }
 
-    /// Returns the mechanisms; a plain port has none.
+    /// Returns the mechanisms beside flow control and a shared buffer; only a port of any kind has some.
     #[inline(always)]
-    fn extras<const IS_PLAIN: bool>(&mut self) -> Option<&mut GeneralExtras> {
-        if IS_PLAIN { None } else { Some(&mut self.rest.extras) }
+    fn extras<const KIND: u8>(&mut self) -> Option<&mut GeneralExtras> {
+        (KIND == ANY).then(|| &mut self.rest.extras)
+    }
+
+    /// Returns whether flow control counts the packets that enter and leave the queue.
+    #[inline(always)]
+    fn accounts<const KIND: u8>(&self) -> bool {
+        KIND == ACCOUNTS || KIND == ANY && self.rest.extras.accounts
+    }
+
+    /// Returns whether the port has a part in a shared buffer.
+    #[inline(always)]
+    fn shares<const KIND: u8>(&self) -> bool {
+        KIND == SHARES || KIND == ANY && self.rest.extras.shared.is_some()
     }
 
     /// Notes that the number of waiting bytes changes at `now`.
     #[inline]
-    fn note_change<const IS_PLAIN: bool>(&mut self, now: Time) {
+    fn note_change<const KIND: u8>(&mut self, now: Time) {
         let waiting_bytes = self.waiting_bytes;
-        if let Some(GeneralExtras { meter: Some(meter), .. }) = self.extras::<IS_PLAIN>() {
+        if let Some(GeneralExtras { meter: Some(meter), .. }) = self.extras::<KIND>() {
             meter.on_change(now, waiting_bytes);
         }
     }
 
     /// Starts the next transmission if the link is free.
-    fn start_due<const IS_PLAIN: bool>(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
-        if self.busy_until > now || (self.waiting == 0 && (IS_PLAIN || !self.ends_matter)) {
+    fn start_due<const KIND: u8>(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
+        if self.busy_until > now || (self.waiting == 0 && !self.ends_matter) {
             return;
         }
         let next = self.pop(id, now, sink);
-        if let Some(GeneralExtras { shared: Some(_), .. }) = self.extras::<IS_PLAIN>() {
+        if self.shares::<KIND>() {
             self.on_departure(next.as_ref().map_or(0, |next| u64::from(next.waiting.size)), sink);
         }
         let Some(next) = next else {
-            if !IS_PLAIN {
+            if KIND == ANY {
                 self.on_nothing_to_send(id, now, sink);
             }
             return;
         };
         let Waiting { slot, size, priority, .. } = next.waiting;
-        self.on_left::<IS_PLAIN>(id, slot, size, priority, sink);
-        self.note_change::<IS_PLAIN>(now);
-        self.transmit::<IS_PLAIN>(id, now, &next, sink);
+        self.on_left::<KIND>(id, slot, size, priority, sink);
+        self.note_change::<KIND>(now);
+        self.transmit::<KIND>(id, now, &next, sink);
     }
 
     /// The link is free, and nothing may be sent.
@@ -529,15 +547,9 @@ impl General {
 
     /// Begins to send a packet that has left the queue.
     #[inline]
-    fn transmit<const IS_PLAIN: bool>(
-        &mut self,
-        id: PortId,
-        now: Time,
-        leaving: &Leaving,
-        sink: &mut impl Sink,
-    ) {
+    fn transmit<const KIND: u8>(&mut self, id: PortId, now: Time, leaving: &Leaving, sink: &mut impl Sink) {
         let Leaving { waiting: Waiting { slot, since, mut size, draws, .. }, mark } = *leaving;
-        if let Some(GeneralExtras { stamper: Some(_), .. }) = self.extras::<IS_PLAIN>() {
+        if let Some(GeneralExtras { stamper: Some(_), .. }) = self.extras::<KIND>() {
             size = self.stamp(now, slot, since, sink);
         }
         let bytes = u64::from(size);
@@ -545,7 +557,7 @@ impl General {
         let marks = mark || self.rules.on_dequeue(self.waiting as usize, self.waiting_bytes);
         let mut start = now;
         let mut marked = marks && packet.mark();
-        if let Some(extras) = self.extras::<IS_PLAIN>() {
+        if let Some(extras) = self.extras::<KIND>() {
             if let Some(pacer) = &mut extras.pacer {
                 start = pacer.release(now, packet, draws);
             }
@@ -566,7 +578,7 @@ impl General {
         let (busy_until, propagation) = (self.busy_until, self.rules.propagation);
         packet.add_wait(self.rules.wait, now - since);
         packet.add_wait(WaitPlace::Pacer, start - now);
-        if let Some(extras) = self.extras::<IS_PLAIN>() {
+        if let Some(extras) = self.extras::<KIND>() {
             if let Some(marker) = &mut extras.marker {
                 marker.on_transmit(packet, busy_until);
             }
@@ -579,7 +591,7 @@ impl General {
         }
         sink.transmit(id, busy_until + propagation, slot);
         self.call_when_free(id, now, sink);
-        if let Some(GeneralExtras { announces_room: true, .. }) = self.extras::<IS_PLAIN>() {
+        if let Some(GeneralExtras { announces_room: true, .. }) = self.extras::<KIND>() {
             sink.room(id);
         }
     }
@@ -595,19 +607,19 @@ impl General {
 
     /// Adds a packet to the queue, which may drop others.
     #[inline]
-    fn push<const IS_PLAIN: bool>(&mut self, id: PortId, waiting: Waiting, sink: &mut impl Sink) {
+    fn push<const KIND: u8>(&mut self, id: PortId, waiting: Waiting, sink: &mut impl Sink) {
         let Waiting { slot, since: now, size, priority, .. } = waiting;
         self.waiting_bytes += u64::from(size);
         if let Some(drain) = &mut self.drain_bytes {
             drain.on_enqueue(priority, u64::from(size));
         }
-        if let Some(extras) = self.extras::<IS_PLAIN>() {
+        if let Some(extras) = self.extras::<KIND>() {
             if let Some(marker) = &mut extras.marker {
                 marker.on_entered(sink.packet(slot));
             }
-            if extras.accounts {
-                sink.entered(now, id, slot);
-            }
+        }
+        if self.accounts::<KIND>() {
+            sink.entered(now, id, slot);
         }
         if self.settles && self.waiting == 0 {
             sink.waits(id);
@@ -677,7 +689,7 @@ impl General {
 
     /// The packet in `slot`, of `size` and `priority`, has left the queue.
     #[inline]
-    fn on_left<const IS_PLAIN: bool>(
+    fn on_left<const KIND: u8>(
         &mut self,
         id: PortId,
         slot: Slot,
@@ -689,13 +701,13 @@ impl General {
         if let Some(drain) = &mut self.drain_bytes {
             drain.on_dequeue(priority, u64::from(size));
         }
-        if let Some(extras) = self.extras::<IS_PLAIN>() {
+        if let Some(extras) = self.extras::<KIND>() {
             if let Some(marker) = &mut extras.marker {
                 marker.on_left(sink.packet(slot));
             }
-            if extras.accounts {
-                sink.left(id, slot);
-            }
+        }
+        if self.accounts::<KIND>() {
+            sink.left(id, slot);
         }
     }
 }

@@ -115,6 +115,11 @@ impl TrimmingQueues {
         queue.waiting.push(waiting, notes);
     }
 
+    /// `packet` is sent without having waited, as both queues are empty.
+    pub(super) fn on_passing(&mut self, packet: &Packet) {
+        self.sends_header = packet.is_header();
+    }
+
     /// Returns the slot of a packet that may be sent next.
     pub(super) fn first(&self) -> Option<Slot> {
         self.headers.waiting.first().or_else(|| self.data.waiting.first())
@@ -122,8 +127,11 @@ impl TrimmingQueues {
 
     /// Removes the packet that is sent next, among the priorities that `pause` lets through.
     pub(super) fn pop(&mut self, pause: PauseState, notes: &Notes) -> Option<Waiting> {
-        let may_send =
-            |queue: &LimitedQueue| queue.waiting.front(notes).is_some_and(|first| pause.may(first.priority));
+        let nothing_paused = pause.paused().is_empty();
+        let may_send = |LimitedQueue { waiting, .. }: &LimitedQueue| {
+            let may = |first: Waiting| pause.may(first.priority);
+            if nothing_paused { !waiting.is_empty() } else { waiting.front(notes).is_some_and(may) }
+        };
         self.sends_header = match (may_send(&self.headers), may_send(&self.data)) {
             (true, true) => self.service.is_header(&mut self.in_a_row),
             (is_header, _) => is_header,

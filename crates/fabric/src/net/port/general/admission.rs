@@ -2,7 +2,7 @@
 
 use plimsoll_units::Time;
 
-use super::General;
+use super::{General, GeneralExtras};
 use crate::net::port::marking::Verdict;
 use crate::net::port::waiting::Waiting;
 use crate::net::port::{ANY, SharedRoom};
@@ -10,7 +10,7 @@ use crate::net::{PathClass, PortId, Sink, Slot};
 
 impl General {
     /// Decides on the packet in `slot` by all mechanisms of the port.
-    pub(super) fn admit_by_mechanisms(
+    pub(super) fn admit_by_mechanisms<const KIND: u8>(
         &mut self,
         id: PortId,
         now: Time,
@@ -24,20 +24,23 @@ impl General {
         let (dst, class, size) = (packet.dst, packet.path_class(), u64::from(packet.size));
         let in_class = self.rest.discipline.on_arrival(packet, self.in_service(now));
         let has_room = in_class != Verdict::Drop && self.class_has_room(now, dst.0, class, size);
-        if let Some(marker) = &mut self.rest.extras.marker
-            && self.busy_until < now
+        let busy_until = self.busy_until;
+        if busy_until < now
             && self.waiting == 0
+            && let Some(GeneralExtras { marker: Some(marker), .. }) = self.extras::<KIND>()
         {
-            marker.on_idle(self.busy_until);
+            marker.on_idle(busy_until);
         }
         let has_room = has_room && self.take_shared(size, sink);
         let packet = sink.packet(slot);
-        let verdict = match (has_room, &mut self.rest.extras.marker) {
-            (true, Some(marker)) => marker.on_enqueue(now, self.waiting_bytes, packet),
-            (true, None) => self.rules.on_enqueue(self.waiting as usize, self.waiting_bytes),
+        let (packets, bytes) = (self.waiting as usize, self.waiting_bytes);
+        let marker = self.extras::<KIND>().and_then(|extras| extras.marker.as_mut());
+        let verdict = match (has_room, marker) {
+            (true, Some(marker)) => marker.on_enqueue(now, bytes, packet),
+            (true, None) => self.rules.on_enqueue(packets, bytes),
             (false, marker) => {
                 if let Some(marker) = marker {
-                    marker.on_overflow(now, self.waiting_bytes, packet);
+                    marker.on_overflow(now, bytes, packet);
                 }
                 return if self.makes_room(id, now, slot, sink) { Verdict::Pass } else { Verdict::Drop };
             }
@@ -110,12 +113,13 @@ impl General {
     }
 
     /// Takes `size` bytes of the shared buffer, where there is one. Returns false if it has no room.
-    fn take_shared(&mut self, size: u64, sink: &mut impl Sink) -> bool {
+    #[inline]
+    pub(super) fn take_shared(&mut self, size: u64, sink: &mut impl Sink) -> bool {
         self.rest.extras.shared.is_none_or(|SharedRoom { pool, port }| sink.pool(pool).admit(port, size))
     }
 
     /// The packet in service has been sent, and the next, of `size` bytes, leaves the queue; 0 if none does.
-    #[cold]
+    #[inline]
     pub(super) fn on_departure(&mut self, size: u64, sink: &mut impl Sink) {
         let mut leaves = std::mem::take(&mut self.rest.extras.shared_in_service);
         if self.rules.limit.counts_in_service {
@@ -126,6 +130,7 @@ impl General {
         self.give_back_shared(leaves, sink);
     }
 
+    #[inline]
     pub(super) fn give_back_shared(&mut self, size: u64, sink: &mut impl Sink) {
         if let Some(SharedRoom { pool, port }) = self.rest.extras.shared {
             sink.pool(pool).release(port, size);
