@@ -15,7 +15,9 @@
 //!   its bytes over the weight. The earliest start is served next. The bound on its fairness holds for a link of
 //!   changing rate too, as the weighted classes see it below strict ones and pauses.
 //!
-//! A class that may not send (its priority is paused, or its rate is used up) saves no claim for later.
+//! A class that may not send (its priority is paused, or its rate is used up) saves no claim to its weight for later. A
+//! class with a rate that waits for the link makes up for it, so that each class gets the smaller of its rate and its
+//! fair share: by a full packet of each class at most, and in round robin by one turn more.
 
 mod scheduler;
 
@@ -62,7 +64,9 @@ pub struct ClassParams {
     /// Marks by the class's own queue. The port's own marking, where it is on, acts as well.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<EcnParams>,
-    /// The most that the class sends, even where the link is idle: more than 0. Default no limit.
+    /// The most that the class sends, even where the link is idle: more than 0. While packets wait for the link the
+    /// class falls behind the rate, and makes up for it by a full packet of each class and, with `dwrr`, one turn.
+    /// Default no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
     /// The bytes that a class with a `rate` may send at once after a pause, at least one full packet. Default one full

@@ -71,7 +71,7 @@ impl ScheduledClasses {
         let class = self.class_of(waiting.priority);
         let queue = &mut self.queues[class];
         if queue.packets == 0 {
-            self.scheduler.on_backlog(class);
+            self.scheduler.on_backlog(waiting.since, class);
         }
         queue.packets += 1;
         queue.bytes += u64::from(waiting.size);
