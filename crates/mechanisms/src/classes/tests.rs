@@ -83,13 +83,19 @@ fn bad_classes_are_errors() {
     for (text, key) in [
         ("priority = { '8' = {} }", "priority"),
         ("priority = { '0..3' = {}, '3' = {} }", "priority"),
-        ("priority = { '1' = { weight = 0 } }", "priority.*.weight"),
-        ("priority = { '1' = { buffer = '0B' } }", "priority.*.buffer"),
-        ("priority = { '1' = { rate = '0bps' } }", "priority.*.rate"),
-        ("priority = { '1' = { burst = '3KB' } }", "priority.*.burst"),
+        ("priority = { '1' = { weight = 0 } }", "priority/1/weight"),
+        ("priority = { '2' = {}, '5..6' = { weight = 1001 } }", "priority/5..6/weight"),
+        ("priority = { '1' = { buffer = '0B' } }", "priority/1/buffer"),
+        ("priority = { '1' = { rate = '0bps' } }", "priority/1/rate"),
+        ("priority = { '1' = { burst = '3KB' } }", "priority/1/burst"),
+        (
+            "priority = { '1' = { ecn = { threshold = '0B', compare = 'at-least' } } }",
+            "priority/1/ecn/threshold",
+        ),
     ] {
         let params: ClassesParams = toml::from_str(text).unwrap();
-        assert_eq!(params.validate().unwrap_err().key, key, "{text}");
+        let invalid = params.validate().unwrap_err();
+        assert_eq!(invalid.path().collect::<Vec<_>>().join("/"), key, "{text}");
     }
 }
 
