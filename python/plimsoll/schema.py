@@ -424,11 +424,14 @@ class ClassParams(TypedDict, total=False):
     """The order in which the packets of the class are served. Default `fifo`."""
     buffer: Depth
     """The most that may wait in the class, such as `"200KB"` or `"100 packets"`: more than 0. The port's `buffer`
-    limits all classes together as well. Default as much as that."""
+    limits all classes together as well. Default as much as that. Beside `trim` the class of its `priority` is
+    the header queue: the port's `buffer` does not limit it, and its default is twice that."""
     ecn: EcnParams
     """Marks by the class's own queue. The port's own marking, where it is on, acts as well."""
     rate: Rate
-    """The most that the class sends, even where the link is idle: more than 0. Default no limit."""
+    """The most that the class sends, even where the link is idle: more than 0. While packets wait for the link the
+    class falls behind the rate, and makes up for it by a full packet of each class and, with `dwrr`, one turn.
+    Default no limit."""
     burst: Bytes
     """The bytes that a class with a `rate` may send at once after a pause, at least one full packet. Default one
     full packet."""
@@ -457,8 +460,8 @@ class TrimParams(TypedDict, total=False):
     priority: int
     """The priority of a trimmed packet from here on, 1 to 7. Default 7."""
     queue: Depth
-    """The most that may wait in the header queue: more than 0. Default twice the port's `buffer`, as in htsim. With
-    `classes` the `buffer` of the class limits it, and this key is not used."""
+    """The most that may wait in the header queue: at least `header`. Default twice the port's `buffer`, as in
+    htsim. With `classes` the `buffer` of the class limits it, with the same default, and this key is not used."""
     service: HeaderService
     """The service of the header queue while data wait too: `"strict"`, or the number of headers for each data
     packet, such as `"10:1"` (NDP). Default `strict`. With `classes` their scheduler decides, and this key is not
@@ -2267,11 +2270,14 @@ class ClassParamsPartial(TypedDict, total=False):
     """The order in which the packets of the class are served. Default `fifo`."""
     buffer: Depth
     """The most that may wait in the class, such as `"200KB"` or `"100 packets"`: more than 0. The port's `buffer`
-    limits all classes together as well. Default as much as that."""
+    limits all classes together as well. Default as much as that. Beside `trim` the class of its `priority` is
+    the header queue: the port's `buffer` does not limit it, and its default is twice that."""
     ecn: EcnParamsPartial
     """Marks by the class's own queue. The port's own marking, where it is on, acts as well."""
     rate: Rate
-    """The most that the class sends, even where the link is idle: more than 0. Default no limit."""
+    """The most that the class sends, even where the link is idle: more than 0. While packets wait for the link the
+    class falls behind the rate, and makes up for it by a full packet of each class and, with `dwrr`, one turn.
+    Default no limit."""
     burst: Bytes
     """The bytes that a class with a `rate` may send at once after a pause, at least one full packet. Default one
     full packet."""
@@ -2300,8 +2306,8 @@ class TrimParamsPartial(TypedDict, total=False):
     priority: int
     """The priority of a trimmed packet from here on, 1 to 7. Default 7."""
     queue: Depth
-    """The most that may wait in the header queue: more than 0. Default twice the port's `buffer`, as in htsim. With
-    `classes` the `buffer` of the class limits it, and this key is not used."""
+    """The most that may wait in the header queue: at least `header`. Default twice the port's `buffer`, as in
+    htsim. With `classes` the `buffer` of the class limits it, with the same default, and this key is not used."""
     service: HeaderService
     """The service of the header queue while data wait too: `"strict"`, or the number of headers for each data
     packet, such as `"10:1"` (NDP). Default `strict`. With `classes` their scheduler decides, and this key is not

@@ -15,7 +15,9 @@
 //!   its bytes over the weight. The earliest start is served next. The bound on its fairness holds for a link of
 //!   changing rate too, as the weighted classes see it below strict ones and pauses.
 //!
-//! A class that may not send (its priority is paused, or its rate is used up) saves no claim for later.
+//! A class that may not send (its priority is paused, or its rate is used up) saves no claim to its weight for later. A
+//! class with a rate that waits for the link makes up for it, so that each class gets the smaller of its rate and its
+//! fair share: by a full packet of each class at most, and in round robin by one turn more.
 
 mod scheduler;
 
@@ -25,7 +27,7 @@ use plimsoll_units::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::by_priority::by_priority;
+use crate::by_priority::{by_priority, check_entries};
 use crate::ecn::EcnParams;
 use crate::mechanism::{EngineNeed, Marking, Mechanism, Section, Table};
 use crate::{Depth, InvalidParam};
@@ -56,13 +58,16 @@ pub struct ClassParams {
     /// The order in which the packets of the class are served. Default `fifo`.
     pub order: OrderInClass,
     /// The most that may wait in the class, such as `"200KB"` or `"100 packets"`: more than 0. The port's `buffer`
-    /// limits all classes together as well. Default as much as that.
+    /// limits all classes together as well. Default as much as that. Beside `trim` the class of its `priority` is the
+    /// header queue: the port's `buffer` does not limit it, and its default is twice that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Depth>,
     /// Marks by the class's own queue. The port's own marking, where it is on, acts as well.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<EcnParams>,
-    /// The most that the class sends, even where the link is idle: more than 0. Default no limit.
+    /// The most that the class sends, even where the link is idle: more than 0. While packets wait for the link the
+    /// class falls behind the rate, and makes up for it by a full packet of each class and, with `dwrr`, one turn.
+    /// Default no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
     /// The bytes that a class with a `rate` may send at once after a pause, at least one full packet. Default one full
@@ -107,7 +112,15 @@ impl Mechanism for ClassesParams {
 
     fn validate(&self) -> Result<(), InvalidParam> {
         by_priority(&self.priority)?;
-        self.priority.values().try_for_each(ClassParams::validate)
+        check_entries(&self.priority, ClassParams::validate)
+    }
+}
+
+impl ClassesParams {
+    /// Returns the name of the entry that has `priority`, `None` if it is one of those that share a class.
+    pub fn entry_of(&self, priority: u8) -> Option<&str> {
+        let entry = by_priority(&self.priority).ok()?.get(usize::from(priority)).copied()??;
+        self.priority.keys().nth(entry).map(String::as_str)
     }
 }
 
@@ -115,19 +128,19 @@ impl ClassParams {
     fn validate(&self) -> Result<(), InvalidParam> {
         let ClassParams { weight, buffer, ecn, rate, burst, .. } = *self;
         if let Some(weight) = weight {
-            InvalidParam::unless((1..=1000).contains(&weight), "priority.*.weight", weight, "1 to 1000")?;
+            InvalidParam::unless((1..=1000).contains(&weight), "weight", weight, "1 to 1000")?;
         }
         if let Some(buffer) = buffer {
             let allowed = "more than 0; a class without `buffer` has the port's";
-            InvalidParam::unless(buffer.count() > 0, "priority.*.buffer", buffer, allowed)?;
+            InvalidParam::unless(buffer.count() > 0, "buffer", buffer, allowed)?;
         }
         if let Some(rate) = rate {
-            InvalidParam::unless(rate > Rate::ZERO, "priority.*.rate", rate, "more than 0bps")?;
+            InvalidParam::unless(rate > Rate::ZERO, "rate", rate, "more than 0bps")?;
         }
         if let Some(burst) = burst {
-            InvalidParam::unless(rate.is_some(), "priority.*.burst", burst, "set beside a `rate` only")?;
+            InvalidParam::unless(rate.is_some(), "burst", burst, "set beside a `rate` only")?;
         }
-        ecn.map_or(Ok(()), |ecn| ecn.validate())
+        ecn.map_or(Ok(()), |ecn| ecn.validate().map_err(|invalid| invalid.within(&["ecn"])))
     }
 
     /// Returns whether the class is served before all classes with a weight.

@@ -2,9 +2,11 @@
 
 /// A parameter whose value makes no sense, and what would.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("`{key}` cannot be {value}; allowed: {allowed}")]
+#[error("`{}` cannot be {value}; allowed: {allowed}", self.path().collect::<Vec<_>>().join("."))]
 pub struct InvalidParam {
-    /// The key within the mechanism's own table, such as `drain`.
+    /// The tables below the mechanism's own that the key is in, such as `priority` and `5..6`; none of most keys.
+    pub tables: Vec<String>,
+    /// The key within the innermost table, such as `drain`.
     pub key: &'static str,
     /// The value as the user would write it.
     pub value: String,
@@ -20,6 +22,21 @@ impl InvalidParam {
         value: impl std::fmt::Display,
         allowed: &'static str,
     ) -> Result<(), InvalidParam> {
-        if ok { Ok(()) } else { Err(InvalidParam { key, value: value.to_string(), allowed }) }
+        if ok {
+            Ok(())
+        } else {
+            Err(InvalidParam { tables: Vec::new(), key, value: value.to_string(), allowed })
+        }
+    }
+
+    /// Returns the error of a key that is in `tables` below the one that was checked.
+    pub fn within(mut self, tables: &[&str]) -> InvalidParam {
+        self.tables.splice(..0, tables.iter().map(|table| (*table).to_owned()));
+        self
+    }
+
+    /// Returns the names of the tables below the mechanism's own, and that of the key.
+    pub fn path(&self) -> impl Iterator<Item = &str> {
+        self.tables.iter().map(String::as_str).chain(self.key.split('.'))
     }
 }

@@ -153,12 +153,14 @@ impl LosslessParams {
     /// A name in `priorities` that is neither a priority nor a range of them, or a priority that is named twice.
     pub fn lossless(&self) -> Result<Priorities, InvalidParam> {
         let Some(text) = &self.priorities else { return Ok(Priorities::ALL) };
-        let names: BTreeMap<String, ()> = text.split(',').map(|name| (name.trim().to_owned(), ())).collect();
-        let entries = by_priority(&names).map_err(|invalid| InvalidParam {
-            key: "priorities",
-            allowed: "one of 0 to 7, a range such as `3..4`, or several with commas, each priority once",
-            ..invalid
-        })?;
+        let allowed = "one of 0 to 7, a range such as `3..4`, or several with commas, each priority once";
+        let mut names: BTreeMap<String, ()> = BTreeMap::new();
+        for name in text.split(',').map(str::trim) {
+            let is_first = names.insert(name.to_owned(), ()).is_none();
+            InvalidParam::unless(is_first, "priorities", format!("`{name}`"), allowed)?;
+        }
+        let entries =
+            by_priority(&names).map_err(|invalid| InvalidParam { key: "priorities", allowed, ..invalid })?;
         let named = (0..).zip(entries).filter(|(_, entry)| entry.is_some());
         Ok(named.fold(Priorities::default(), |set, (priority, _)| set.with(priority)))
     }

@@ -99,9 +99,16 @@ impl SharedBuffer {
     /// Takes `bytes` for a packet at `port` if there is room; false if the packet must be dropped.
     #[inline]
     pub fn admit(&mut self, port: usize, bytes: u64) -> bool {
-        let admitted = self.has_room(port, bytes);
+        self.has_room(port, bytes) && self.admit_above_threshold(port, bytes)
+    }
+
+    /// Takes `bytes` for a packet at `port` if the memory has room, whatever the port holds of it. Returns false if the
+    /// packet must be dropped.
+    pub fn admit_above_threshold(&mut self, port: usize, bytes: u64) -> bool {
+        let of_shared = self.shared_part(port, bytes);
+        let admitted = self.shared_held + of_shared <= self.shared;
         if admitted {
-            self.shared_held += self.shared_part(port, bytes);
+            self.shared_held += of_shared;
             self.held[port] += bytes;
         }
         admitted
@@ -213,12 +220,19 @@ mod tests {
         fn bytes_are_conserved_and_never_exceed_the_memory(
             alpha in 0.01f64..16.0,
             reserved in 0u64..50_000,
-            packets in prop::collection::vec((0usize..4, 40u64..9_000, any::<bool>()), 1..500),
+            packets in prop::collection::vec(
+                (0usize..4, 40u64..9_000, any::<bool>(), any::<bool>()),
+                1..500,
+            ),
         ) {
             let mut buffer = buffer(200_000, alpha, reserved, 4);
             let mut queues = vec![std::collections::VecDeque::new(); 4];
-            for (port, bytes, leaves) in packets {
-                if buffer.admit(port, bytes) {
+            for (port, bytes, leaves, has_threshold) in packets {
+                let admitted = match has_threshold {
+                    true => buffer.admit(port, bytes),
+                    false => buffer.admit_above_threshold(port, bytes),
+                };
+                if admitted {
                     queues[port].push_back(bytes);
                 } else {
                     prop_assert!(buffer.port_bytes(port) + bytes > reserved);

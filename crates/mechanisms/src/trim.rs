@@ -11,7 +11,8 @@
 //!
 //! Packets without data, such as acknowledgements, wait in the header queue as well. Each limit concerns its own queue,
 //! with the packet in service where the port's `counts` says so. With [`classes`](crate::classes) the class of
-//! `priority` is the header queue.
+//! `priority` is the header queue, and `buffer` is the limit of the other classes together. The threshold of a
+//! [`shared_buffer`](crate::shared_buffer) concerns the data alone; headers take of its memory what is left.
 
 use std::fmt;
 use std::str::FromStr;
@@ -34,8 +35,8 @@ pub struct TrimParams {
     /// The priority of a trimmed packet from here on, 1 to 7. Default 7.
     #[schemars(range(min = 1, max = 7))]
     pub priority: u8,
-    /// The most that may wait in the header queue: more than 0. Default twice the port's `buffer`, as in htsim. With
-    /// `classes` the `buffer` of the class limits it, and this key is not used.
+    /// The most that may wait in the header queue: at least `header`. Default twice the port's `buffer`, as in htsim.
+    /// With `classes` the `buffer` of the class limits it, with the same default, and this key is not used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<Depth>,
     /// The service of the header queue while data wait too: `"strict"`, or the number of headers for each data packet,
@@ -70,7 +71,11 @@ impl Mechanism for TrimParams {
         InvalidParam::unless((40..=512).contains(&header), "header", self.header, "40B to 512B")?;
         InvalidParam::unless((1..=7).contains(&self.priority), "priority", self.priority, "1 to 7")?;
         let queue = self.queue.unwrap_or(Depth::Packets(1));
-        InvalidParam::unless(queue.count() > 0, "queue", queue, "more than 0")
+        let has_room = match queue {
+            Depth::Packets(packets) => packets > 0,
+            Depth::Bytes(bytes) => bytes >= self.header,
+        };
+        InvalidParam::unless(has_room, "queue", queue, "at least `header`, or 1 packet")
     }
 }
 
@@ -81,8 +86,8 @@ pub enum Victim {
     /// The arriving packet.
     #[default]
     Arriving,
-    /// The arriving packet, or by a fair coin the last one that waits, whose place it takes. The coin breaks phase
-    /// effects (NDP).
+    /// The arriving packet, or by a fair coin the last one that waits, whose place it takes: if that one is at least as
+    /// large. The coin breaks phase effects (NDP).
     CoinTail,
 }
 
@@ -168,7 +173,7 @@ mod tests {
     #[test]
     fn ranges() {
         for (text, key) in
-            [("header = '39B'", "header"), ("priority = 0", "priority"), ("queue = '0B'", "queue")]
+            [("header = '39B'", "header"), ("priority = 0", "priority"), ("queue = '63B'", "queue")]
         {
             assert_eq!(toml::from_str::<TrimParams>(text).unwrap().validate().unwrap_err().key, key);
         }

@@ -17,7 +17,7 @@ use plimsoll_units::{Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::by_priority::{PRIORITIES, by_priority};
+use crate::by_priority::{PRIORITIES, by_priority, check_entries};
 use crate::mechanism::{EngineNeed, Marking, Mechanism, Section, Table};
 use crate::red::{Red, RedParams, Verdict};
 use crate::{Depth, InvalidParam};
@@ -75,7 +75,7 @@ impl WredParams {
     /// # Errors
     /// A name that is not a priority or range, a priority with two rules, or a rule that does not fit.
     pub fn rules(&self) -> Result<[Option<RedParams>; PRIORITIES], InvalidParam> {
-        self.priority.values().try_for_each(RedParams::validate)?;
+        check_entries(&self.priority, RedParams::validate)?;
         let rules: Vec<RedParams> = self.priority.values().copied().collect();
         Ok(by_priority(&self.priority)?.map(|entry| entry.map(|entry| rules[entry])))
     }

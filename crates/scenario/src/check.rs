@@ -2,6 +2,7 @@
 //! probably not meant (warnings). Files that the model names are read here too.
 
 mod circuits;
+mod classes;
 mod dscp;
 mod fault;
 mod lossless;
@@ -9,6 +10,7 @@ mod port;
 mod program;
 mod qjump;
 mod transport;
+mod trimming;
 mod workload;
 
 use std::io;
@@ -91,9 +93,9 @@ impl Checker<'_> {
 
     /// A mechanism's own verdict on its parameters.
     fn params(&mut self, path: &[&str], verdict: Result<(), InvalidParam>) {
-        if let Err(InvalidParam { key, value, allowed }) = verdict {
-            let path: Vec<&str> = path.iter().copied().chain(key.split('.')).collect();
-            self.error(&path, format!("{value} does not fit"), allowed);
+        if let Err(invalid) = verdict {
+            let path: Vec<&str> = path.iter().copied().chain(invalid.path()).collect();
+            self.error(&path, format!("{} does not fit", invalid.value), invalid.allowed);
         }
     }
 

@@ -385,9 +385,11 @@ fn register<P: Parameters, F: 'static>(
     assert!(Registry::may_be_mechanism(name), "`{name}` is no name of a mechanism");
     let prepare = move |sources: &ScenarioTexts, table: &ValueNode| {
         let params: P = de::deserialize(sources, table)?;
-        params.validate().map_err(|InvalidParam { key, value, allowed }| {
-            let origin = &table.nearest_at(&[key]).origin;
-            vec![Report::at(sources, origin, key, format!("{value} does not fit")).allowed(allowed)]
+        params.validate().map_err(|invalid| {
+            let path: Vec<&str> = invalid.path().collect();
+            let origin = &table.nearest_at(&path).origin;
+            let message = format!("{} does not fit", invalid.value);
+            vec![Report::at(sources, origin, dotted(&path), message).allowed(invalid.allowed)]
         })?;
         let Ok(Json::Object(written)) = serde_json::to_value(&params) else {
             panic!("the parameters of a mechanism from outside are a table");

@@ -64,7 +64,7 @@ impl Sink for Recorder {
     fn room(&mut self, _: PortId) {
         self.room += 1;
     }
-    fn entered(&mut self, _: PortId, slot: Slot) {
+    fn entered(&mut self, _: Time, _: PortId, slot: Slot) {
         self.accounted.push((true, self.packet(slot).seq));
     }
     fn left(&mut self, _: PortId, slot: Slot) {

@@ -16,11 +16,17 @@ const NDP: BufferLimit = BufferLimit { packets: u64::MAX, bytes: 72_000, counts_
 
 /// A port that trims by `trim`; `seed` is that of its coin.
 fn port(trim: &str, seed: u64) -> Port {
+    port_with(trim, None, NDP, seed)
+}
+
+/// The same with classes and a limit.
+fn port_with(trim: &str, classes: Option<&str>, limit: BufferLimit, seed: u64) -> Port {
     let params: TrimParams = toml::from_str(trim).unwrap();
-    let mechanisms = PortMechanisms { trim: Some(params), ..PortMechanisms::default() };
+    let classes = classes.map(|text| toml::from_str(text).unwrap());
+    let mechanisms = PortMechanisms { trim: Some(params), classes, ..PortMechanisms::default() };
     Port::new(PortConfig {
-        rules: Arc::new(PortRules { limit: NDP, ..rules() }),
-        discipline: Discipline::of(ServiceOrder::Fifo, &mechanisms, 9_064, NDP),
+        rules: Arc::new(PortRules { limit, ..rules() }),
+        discipline: Discipline::of(ServiceOrder::Fifo, &mechanisms, 9_064, limit),
         trimmer: Some(Trimmer::new(&params, || Streams::new(seed).stream("trim"))),
         ..plain()
     })
@@ -127,7 +133,58 @@ fn a_fair_coin_takes_the_tail() {
     assert!(trimmed.iter().all(|seq| [7, 8].contains(seq)) && (70..130).contains(&tails), "{tails}");
 }
 
+/// Classes with a strict header queue do what the port's own queues do.
+#[test]
+fn a_header_class_has_room_beside_full_data() {
+    let classes = "priority = { '7' = {}, '0..6' = { weight = 1 } }";
+    for counts_in_service in [false, true] {
+        for victim in ["arriving", "coin-tail"] {
+            let limit = BufferLimit { counts_in_service, ..NDP };
+            let trim = format!("victim = '{victim}'\nbounce = true");
+            let [own, by_class] = [None, Some(classes)].map(|classes| {
+                let mut recorder = Recorder::default();
+                let mut port = port_with(&trim, classes, limit, 3);
+                recorder.drive(&mut port, &at_once(3_000), Ties::CallFirst, |_, _| {});
+                recorder
+            });
+            assert_eq!(order(&own), order(&by_class));
+            // Twice the data's limit is the room of headers, and the others go back.
+            assert!(own.bounced.len() > 500 && own.bounced == by_class.bounced, "{}", own.bounced.len());
+        }
+    }
+}
+
 proptest! {
+    /// No packet takes a place that is too small for it, whichever is cut.
+    #[test]
+    fn limits_hold_with_packets_of_all_sizes(
+        arrivals in prop::collection::vec((0u64..2_000, 65u16..9_064, 0u8..8), 1..200),
+        seed in any::<u64>(),
+        is_coin in any::<bool>(),
+        by_class in any::<bool>(),
+        counts_in_service in any::<bool>(),
+    ) {
+        let (headers, data) = (640, 20_000);
+        let limit = BufferLimit { bytes: data, counts_in_service, ..NDP };
+        let victim = if is_coin { "coin-tail" } else { "arriving" };
+        let trim = format!("victim = '{victim}'");
+        let classes = "priority = { '7' = { buffer = '640B' }, '0..6' = {} }";
+        let (trim, classes) =
+            if by_class { (trim, Some(classes)) } else { (format!("{trim}\nqueue = '640B'"), None) };
+        let mut now = Time::ZERO;
+        let packets: Vec<(Time, Packet)> = arrivals.iter().zip(0..).map(|((gap, size, priority), seq)| {
+            now += Span::from_ns(*gap);
+            let mut packet = packet(0, seq, *size);
+            packet.priority = if by_class { priority % 7 } else { *priority };
+            (now, packet)
+        }).collect();
+        let mut port = port_with(&trim, classes, limit, seed);
+        let mut recorder = Recorder::default();
+        let mut most = 0;
+        recorder.drive(&mut port, &packets, Ties::CallFirst, |port, _| most = most.max(port.drain_bytes(0)));
+        prop_assert!(most.max(port.drain_bytes(0)) <= data + headers, "{most}");
+    }
+
     /// Every packet is sent, dropped or sent back, once; and the payload that is missing is that of trimmed packets.
     #[test]
     fn packets_and_payload_are_conserved(

@@ -1,6 +1,6 @@
 //! [`ClassScheduler`]: chooses the class that sends next.
 
-use plimsoll_units::{ByteTime, Time};
+use plimsoll_units::{ByteTime, Span, Time};
 
 use super::{ClassMap, ClassParams, WeightedScheduler};
 
@@ -32,11 +32,18 @@ struct ClassState {
     finish: u128,
 }
 
-/// Limits a class to a rate: the time that its packets take at that rate may run ahead of the clock by `ahead`.
+/// Limits a class to a rate: the time that its packets take at that rate may run ahead of the clock by `ahead`, and
+/// while packets wait it may be `behind` the clock, which the class makes up for.
+///
+/// ```text
+///     sent_by ──── behind ────> now ──── ahead ────> sent_by
+///     the class waited for the link     the class waits for its rate
+/// ```
 #[derive(Clone, Debug)]
 struct Shaper {
     byte_time: ByteTime,
-    ahead: plimsoll_units::Span,
+    ahead: Span,
+    behind: Span,
     /// When the packets sent so far have been sent at the rate.
     sent_by: Time,
 }
@@ -48,8 +55,14 @@ const VIRTUAL_BYTE: u128 = 720_720;
 impl ClassScheduler {
     /// Makes the scheduler of `map`'s classes, none of which has packets. A full packet has `full_packet` bytes.
     pub fn new(map: &ClassMap, rule: WeightedScheduler, full_packet: u64) -> ClassScheduler {
-        let classes = map.classes.iter().map(|params| ClassState::new(params, full_packet)).collect();
         let full_packet = full_packet.max(1);
+        // A class waits for the link while each other class sends a packet, and in round robin its turn.
+        let behind = |params: &ClassParams| {
+            let turn = params.weight.filter(|_| rule == WeightedScheduler::Dwrr).unwrap_or(0);
+            (map.classes.len() as u64 + u64::from(turn)).saturating_mul(full_packet)
+        };
+        let of = |params| ClassState::new(params, full_packet, behind(params));
+        let classes = map.classes.iter().map(of).collect();
         ClassScheduler { classes, rule, full_packet, turn: 0, in_turn: false, virtual_time: 0 }
     }
 
@@ -58,10 +71,13 @@ impl ClassScheduler {
         self.classes.iter().any(|class| class.shaper.is_some())
     }
 
-    /// A packet has joined the empty queue of `class`.
-    pub fn on_backlog(&mut self, class: usize) {
+    /// A packet has joined the empty queue of `class` at `now`.
+    pub fn on_backlog(&mut self, now: Time, class: usize) {
         let state = &mut self.classes[class];
         state.has_packets = true;
+        if let Some(shaper) = &mut state.shaper {
+            shaper.sent_by = shaper.sent_by.max(now);
+        }
         state.start = state.finish.max(self.virtual_time);
     }
 
@@ -131,7 +147,7 @@ impl ClassScheduler {
         let state = &mut self.classes[class];
         state.has_packets = !is_empty;
         if let Some(shaper) = &mut state.shaper {
-            shaper.sent_by = shaper.sent_by.max(now) + shaper.byte_time.span(bytes);
+            shaper.on_sent(now, bytes);
         }
         if state.weight == 0 {
             return;
@@ -164,11 +180,13 @@ impl ClassScheduler {
 }
 
 impl ClassState {
-    fn new(params: &ClassParams, full_packet: u64) -> ClassState {
+    /// The state of an empty class that may be `behind` its rate by so many bytes.
+    fn new(params: &ClassParams, full_packet: u64, behind: u64) -> ClassState {
         let shaper = params.rate.map(|rate| {
             let byte_time = rate.byte_time();
             let burst = params.burst.map_or(0, |burst| burst.get().saturating_sub(full_packet));
-            Shaper { byte_time, ahead: byte_time.span(burst), sent_by: Time::ZERO }
+            let (ahead, behind) = (byte_time.span(burst), byte_time.span(behind));
+            Shaper { byte_time, ahead, behind, sent_by: Time::ZERO }
         });
         let weight = params.weight.unwrap_or(0);
         ClassState { weight, shaper, has_packets: false, deficit: 0, start: 0, finish: 0 }
@@ -176,6 +194,12 @@ impl ClassState {
 }
 
 impl Shaper {
+    /// The class sends `bytes` at `now`.
+    fn on_sent(&mut self, now: Time, bytes: u64) {
+        let earliest = Time::from_ps(now.as_ps().saturating_sub(self.behind.as_ps()));
+        self.sent_by = self.sent_by.max(earliest) + self.byte_time.span(bytes);
+    }
+
     /// Returns when the next packet may be sent.
     fn due(&self) -> Time {
         let due = self.sent_by.as_ps().saturating_sub(self.ahead.as_ps());

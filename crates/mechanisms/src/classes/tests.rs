@@ -43,7 +43,7 @@ impl Link {
 
     fn push(&mut self, class: usize, bytes: u64) {
         if self.queues[class].is_empty() {
-            self.scheduler.on_backlog(class);
+            self.scheduler.on_backlog(self.now, class);
         }
         self.queues[class].push_back(bytes);
     }
@@ -83,13 +83,19 @@ fn bad_classes_are_errors() {
     for (text, key) in [
         ("priority = { '8' = {} }", "priority"),
         ("priority = { '0..3' = {}, '3' = {} }", "priority"),
-        ("priority = { '1' = { weight = 0 } }", "priority.*.weight"),
-        ("priority = { '1' = { buffer = '0B' } }", "priority.*.buffer"),
-        ("priority = { '1' = { rate = '0bps' } }", "priority.*.rate"),
-        ("priority = { '1' = { burst = '3KB' } }", "priority.*.burst"),
+        ("priority = { '1' = { weight = 0 } }", "priority/1/weight"),
+        ("priority = { '2' = {}, '5..6' = { weight = 1001 } }", "priority/5..6/weight"),
+        ("priority = { '1' = { buffer = '0B' } }", "priority/1/buffer"),
+        ("priority = { '1' = { rate = '0bps' } }", "priority/1/rate"),
+        ("priority = { '1' = { burst = '3KB' } }", "priority/1/burst"),
+        (
+            "priority = { '1' = { ecn = { threshold = '0B', compare = 'at-least' } } }",
+            "priority/1/ecn/threshold",
+        ),
     ] {
         let params: ClassesParams = toml::from_str(text).unwrap();
-        assert_eq!(params.validate().unwrap_err().key, key, "{text}");
+        let invalid = params.validate().unwrap_err();
+        assert_eq!(invalid.path().collect::<Vec<_>>().join("/"), key, "{text}");
     }
 }
 
@@ -174,6 +180,78 @@ fn a_rate_limits_its_class_and_a_burst_passes() {
     assert_eq!(starts[..4], [at(0), at(1_500), at(3_000), at(15_000)]);
     assert_eq!(starts[999] - starts[3], Span::from_us(15 * 996));
     assert_eq!(link.scheduler.next_due(link.now), None);
+}
+
+/// Runs the first `count` of `classes`, all of which always have packets, for 20 ms. Returns the share of the link of
+/// each.
+fn shares_of_backlogged(classes: &ClassesParams, count: usize) -> Vec<f64> {
+    let mut link = Link::new(classes);
+    (0..count).for_each(|class| (0..20_000).for_each(|_| link.push(class, FULL)));
+    let end = Time::ZERO + Span::from_ms(20);
+    while link.now < end {
+        if link.send(|_| true).is_none() {
+            link.now = link.scheduler.next_due(link.now).expect("a class waits for its rate");
+        }
+    }
+    (0..count).map(|class| link.bytes_of(class) as f64 / 20e6).collect()
+}
+
+/// The smaller of its rate and of its share of what the others leave, for each class: the link has 8 Gb/s.
+#[test]
+fn backlogged_classes_get_their_rates_and_share_the_rest() {
+    let classes = [
+        // A strict class above weights, and one below another.
+        ("'7' = { rate = '3.2Gbps' }, '0..6' = { weight = 1 }", vec![0.4, 0.6]),
+        ("'7' = { rate = '3.2Gbps' }, '6' = { rate = '2Gbps' }, '0..5' = {}", vec![0.4, 0.25, 0.35]),
+        // The rate is less than the share, about the same, and more.
+        ("'5' = { weight = 10, rate = '3.2Gbps' }, '0..4' = { weight = 10 }", vec![0.4, 0.6]),
+        ("'5' = { weight = 10, rate = '4Gbps' }, '0..4' = { weight = 10 }", vec![0.5, 0.5]),
+        ("'5' = { weight = 10, rate = '6Gbps' }, '0..4' = { weight = 10 }", vec![0.5, 0.5]),
+        ("'5' = { weight = 1, rate = '80Mbps' }, '0..4' = { weight = 50 }", vec![0.01, 0.99]),
+        (
+            "'7' = { rate = '1.6Gbps' }, '5' = { weight = 4, rate = '800Mbps' }, '3' = { weight = 2 }, \
+             '0..2' = { weight = 5 }",
+            vec![0.2, 0.1, 0.2, 0.5],
+        ),
+    ];
+    for rule in [WeightedScheduler::Dwrr, WeightedScheduler::Wfq] {
+        for (text, expected) in &classes {
+            let mut params = params(&format!("priority = {{ {text} }}"));
+            params.scheduler = rule;
+            let shares = shares_of_backlogged(&params, expected.len());
+            for (share, expected) in shares.iter().zip(expected) {
+                assert!((share - expected).abs() <= 0.02 * expected, "{rule:?} {text}: {shares:?}");
+            }
+        }
+    }
+}
+
+/// In any time a class sends no more than its rate, its burst, and what it may have fallen behind.
+#[test]
+fn a_class_makes_up_for_a_bounded_time_only() {
+    for (rule, behind) in [(WeightedScheduler::Dwrr, 4 + 3), (WeightedScheduler::Wfq, 3)] {
+        let mut classes = params(
+            "priority = { '6..7' = {}, '5' = { weight = 4, rate = '800Mbps', burst = '4500B' }, \
+             '0..4' = { weight = 1 } }",
+        );
+        classes.scheduler = rule;
+        let mut link = Link::new(&classes);
+        // The strict class holds the link for 15 ms, and the class with the rate comes after 5 ms.
+        (0..10_000).for_each(|_| link.push(0, FULL));
+        while link.now < Time::ZERO + Span::from_ms(5) {
+            link.send(|_| true);
+        }
+        (0..1_000).for_each(|_| link.push(1, FULL));
+        while link.sent.len() < 10_000 {
+            link.send(|_| true);
+        }
+        let from = link.now;
+        while link.send(|_| true) == Some(1) {}
+        // 0.1 B/ns while they are sent, 1 B/ns.
+        let at_once = link.bytes_of(1) / FULL;
+        let most = (3 + behind) * 10 / 9 + 1;
+        assert!(at_once >= behind && at_once <= most, "{rule:?}: {at_once} after {from}");
+    }
 }
 
 /// The service that weighted fair queueing imitates: all classes with fluid send at once, each by its weight.

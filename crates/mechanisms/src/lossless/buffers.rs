@@ -239,7 +239,8 @@ impl BufferPlan {
     #[inline]
     fn resumes(&self, headroom: u64, held: u64, used: u64) -> bool {
         let shared = self.shared_part(held);
-        headroom == 0 && (shared == 0 || shared + self.resume_offset <= self.threshold_bytes(used))
+        headroom == 0
+            && (shared == 0 || shared.saturating_add(self.resume_offset) <= self.threshold_bytes(used))
     }
 }
 

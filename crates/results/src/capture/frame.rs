@@ -4,6 +4,15 @@
 //! Wireshark follows it as one stream. A SYN has the sequence number 0 and data begins at 1, since a SYN counts as a
 //! byte; it brings a window scale, so that no window is ever full. The payload is left out (`tcpdump -s` does the
 //! same); it counts as zeros in TCP's checksum, which is therefore right.
+//!
+//! A frame is as long as the packet on the wire. A trimmed packet is a segment without data, and what it has beyond
+//! TCP's header, as well as the bytes of telemetry, follows the IP packet:
+//!
+//! ```text
+//! Ethernet │ IPv4 │ TCP │ payload of a packet that is not trimmed │ telemetry, padding
+//!          └───────── total length of IPv4 ──────────────────────┘
+//!          └───────── size on the wire ──────────────────────────────────────────────┘
+//! ```
 
 use super::{Flags, PacketRecord};
 
@@ -27,13 +36,20 @@ impl CapturedHeaders {
         headers.extend(0x0800u16.to_be_bytes());
         headers.extend(&ip);
         headers.extend(&tcp);
-        CapturedHeaders { wire_bytes: headers.len() as u32 + payload(packet, tcp.len()), headers }
+        let in_ip = (IPV4 + tcp.len()) as u32 + payload(packet, tcp.len());
+        CapturedHeaders { wire_bytes: ETHERNET as u32 + in_ip.max(packet.size), headers }
     }
 }
 
-/// The payload as far as an IPv4 packet has room for it.
+/// The payload that the packet still has, as far as an IPv4 packet has room for it.
 fn payload(packet: &PacketRecord<'_>, tcp_len: usize) -> u32 {
-    packet.payload.min(u32::from(u16::MAX) - (IPV4 + tcp_len) as u32)
+    let left = if packet.flags.has(Flags::TRIMMED) { 0 } else { packet.payload };
+    left.min(u32::from(u16::MAX) - (IPV4 + tcp_len) as u32)
+}
+
+/// Returns whether the packet opens a connection. A trimmed packet that has the flag goes back to its sender.
+fn is_syn(packet: &PacketRecord<'_>) -> bool {
+    packet.flags.has(Flags::SYN) && !packet.flags.has(Flags::TRIMMED)
 }
 
 /// A locally administered address.
@@ -77,16 +93,16 @@ fn tcp_header(packet: &PacketRecord<'_>) -> Vec<u8> {
     let mut tcp = Vec::with_capacity(TCP + 28);
     tcp.extend(from.to_be_bytes());
     tcp.extend(to.to_be_bytes());
-    let sequence = if packet.flags.has(Flags::SYN) { packet.seq as u32 } else { after_syn(packet.seq) };
+    let sequence = if is_syn(packet) { packet.seq as u32 } else { after_syn(packet.seq) };
     tcp.extend(sequence.to_be_bytes());
     tcp.extend(packet.ack.map_or(0, after_syn).to_be_bytes());
     let mut options = sack_option(packet.sack);
-    if packet.flags.has(Flags::SYN) {
+    if is_syn(packet) {
         options.extend(WINDOW_SCALE);
     }
     let words = ((TCP + options.len()) / 4) as u8;
     let bits = [
-        (packet.flags.has(Flags::SYN), 0x02),
+        (is_syn(packet), 0x02),
         (packet.ack.is_some(), 0x10),
         (packet.flags.has(Flags::ECE), 0x40),
         (packet.flags.has(Flags::CWR), 0x80),
@@ -142,7 +158,48 @@ fn internet_checksum(parts: &[&[u8]]) -> u16 {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_units::Time;
+
     use super::*;
+    use crate::capture::EcnField;
+
+    /// A frame is as long as its packet, and the length in the IP header is that of the payload which is left.
+    #[test]
+    fn a_frame_has_the_size_of_its_packet() {
+        let data = PacketRecord {
+            time: Time::ZERO,
+            interface: 0,
+            source: 3,
+            destination: 0,
+            flow: 1,
+            seq: 1_000,
+            ack: Some(0),
+            size: 1_500,
+            payload: 1_460,
+            flags: Flags::default(),
+            ecn: EcnField::NotEct,
+            sack: &[],
+        };
+        let trimmed = PacketRecord { size: 64, flags: Flags::TRIMMED, ..data };
+        let bounced = PacketRecord { flags: Flags::TRIMMED.with(Flags::SYN), ..trimmed };
+        let telemetry = PacketRecord { size: 1_542, ..data };
+        let large_header = PacketRecord { size: 9_064, payload: 9_000, ..data };
+        // SACK blocks take 12 B more than the model counts.
+        let ack = PacketRecord { size: 40, payload: 0, sack: &[(1, 2)], ..data };
+        for (packet, wire, of_ip) in [
+            (data, 1_514, 1_500),
+            (trimmed, 78, 40),
+            (bounced, 78, 40),
+            (telemetry, 1_556, 1_500),
+            (large_header, 9_078, 9_040),
+            (ack, 66, 52),
+        ] {
+            let CapturedHeaders { headers, wire_bytes } = CapturedHeaders::of(&packet);
+            let total = u16::from_be_bytes([headers[ETHERNET + 2], headers[ETHERNET + 3]]);
+            assert_eq!((wire_bytes, total), (wire, of_ip), "{packet:?}");
+            assert_eq!(headers[ETHERNET + IPV4 + 13] & 0x02, 0, "no SYN: {packet:?}");
+        }
+    }
 
     #[test]
     fn checksum_of_a_known_header() {

@@ -28,6 +28,15 @@ impl Checker<'_> {
                 let help = format!("turn one off: `lossless = \"off\"` or `{other} = \"off\"`");
                 self.error(&keys(&path), format!("{other} {does}"), help);
             }
+            let is_set = |key| self.tree.at(&[&path[0], &path[1], &path[2], key]).is_some();
+            if is_set("alpha") && is_set("threshold") {
+                let message = "`threshold` is fixed, and takes the place of `alpha`";
+                self.error(
+                    &[&path[0], &path[1], &path[2], "alpha"],
+                    message,
+                    "one of `alpha` and `threshold`",
+                );
+            }
         }
         // Values out of range and faults of links that are missing are reported where they are.
         let in_range = |params: &LosslessParams| params.validate().is_ok();
@@ -37,7 +46,7 @@ impl Checker<'_> {
         }
         let Ok(spec) = model.fabric_spec() else { return };
         match lossless_memories(&spec) {
-            Ok(memories) => self.memories(&memories, spec.network.tiers()),
+            Ok(memories) => self.memories(&memories, spec.network.tiers(), model.packet_bytes()),
             Err(Unbuildable { key, problem }) => {
                 let path = self.path_of(key.split('.').nth(1).unwrap_or("switch"), "lossless");
                 let allowed =
@@ -47,7 +56,7 @@ impl Checker<'_> {
         }
     }
 
-    fn memories(&mut self, memories: &[SwitchMemory], tiers: &[&str]) {
+    fn memories(&mut self, memories: &[SwitchMemory], tiers: &[&str], packet: u64) {
         for (number, tier) in (0..).zip(tiers) {
             let mut of_tier = memories.iter().filter(|memory| memory.tier == number).peekable();
             let path = self.path_of(tier, "lossless");
@@ -57,6 +66,14 @@ impl Checker<'_> {
                     "no packet has a lossless priority",
                     "`priorities` that packets have",
                 );
+            }
+            let alone =
+                memories.iter().filter(|memory| memory.tier == number).map(|of| of.buffers.plan().alone());
+            if let Some(alone) = alone.min().filter(|alone| alone.get() < packet) {
+                let message = format!(
+                    "each full packet ({packet} B) pauses its sender: the threshold is {alone} at most"
+                );
+                self.warn(&keys(&path), message, "a larger `memory`, `alpha` or `threshold`");
             }
             if let Some(problem) = of_tier.find_map(|memory| memory.too_small.as_ref()) {
                 self.warn(&keys(&path), problem, "leave `headroom` out for what every link needs");

@@ -2,11 +2,9 @@
 
 use plimsoll_fabric::net::topology::Link;
 use plimsoll_fabric::net::{Network, Node};
-use plimsoll_mechanisms::classes::{ClassParams, OrderInClass};
 use plimsoll_mechanisms::pfc::PausedLink;
 use plimsoll_mechanisms::shared_buffer::SharedBufferParams;
 use plimsoll_mechanisms::telemetry::IntParams;
-use plimsoll_mechanisms::trim::{HeaderService, Victim};
 use plimsoll_mechanisms::{Active, Depth, Marking};
 use plimsoll_units::Bytes;
 
@@ -34,6 +32,7 @@ impl Checker<'_> {
             self.params(&keys(&shared), params.validate_for(model.topology.switch_ports(name)));
         }
         self.order_of_service(name, port, model);
+        self.classes(name, port, model);
         self.trimming(name, port, model);
         self.flow_control(name, port, model);
         if name == "host" && port.shared_buffer().is_some() {
@@ -79,37 +78,6 @@ impl Checker<'_> {
         if name == "host" && model.topology.kind() == "hybrid" {
             let message = "the queues of a host in a hybrid network are by destination";
             self.error(&keys(&path), message, "classes at switches only");
-        }
-    }
-
-    /// Trimming needs queues for data and for headers: its own, or the classes'.
-    fn trimming(&mut self, name: &str, port: &Port, model: &Model) {
-        let Some(trim) = port.trim() else { return };
-        let path = self.path_of(name, "trim");
-        let others = [
-            ("pfabric", port.pfabric().is_some()),
-            (DISCIPLINE, model.outside.disciplines.contains_key(name)),
-            ("order = \"priorities\"", port.order == QueueOrder::Priorities),
-        ];
-        if name == "host" {
-            self.error(&keys(&path), "a host does not trim its own packets", "switch ports only");
-        } else if let Some((other, _)) = others.into_iter().find(|(_, is_on)| *is_on) {
-            let message = format!("trimming has queues of its own, which {other} would order");
-            self.error(&keys(&path), message, "turn one off, or use `classes`");
-        } else if port.pfc().is_some() {
-            let message = "a lossless port has nothing to trim";
-            self.error(&keys(&path), message, "turn one off: `trim = \"off\"` or `pfc = \"off\"`");
-        } else if let Some(classes) = port.classes() {
-            let by_flow = |class: &ClassParams| class.order == OrderInClass::FairPerFlow;
-            if trim.queue.is_some() || trim.service != HeaderService::Strict {
-                let message = "with `classes` the class of `trim.priority` is the header queue, with its limit and \
-                               service";
-                self.error(&keys(&path), message, "no `queue` and no `service`");
-            } else if trim.victim == Victim::CoinTail && classes.priority.values().any(by_flow) {
-                let message = "a class that serves flows in turn has no last packet";
-                let allowed = "`victim = \"arriving\"`, or classes with `order = \"fifo\"`";
-                self.error(&keys(&path), message, allowed);
-            }
         }
     }
 
@@ -285,8 +253,8 @@ fn with_marking(active: Active) -> Option<(Active, Marking)> {
     Some((active, marking))
 }
 
-/// A depth in bytes, where packets are full ones.
-fn in_bytes(depth: Depth, packet: u64) -> u64 {
+/// A depth in bytes, where packets have `packet` bytes.
+pub(super) fn in_bytes(depth: Depth, packet: u64) -> u64 {
     match depth {
         Depth::Bytes(bytes) => bytes.get(),
         Depth::Packets(packets) => packets.saturating_mul(packet),

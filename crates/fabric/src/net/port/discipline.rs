@@ -127,7 +127,12 @@ impl Discipline {
             return Discipline::pfabric(params);
         }
         if let Some(params) = &mechanisms.classes {
-            return Discipline::Scheduled(Box::new(ScheduledClasses::new(params, quantum)));
+            return Discipline::Scheduled(Box::new(ScheduledClasses::new(
+                params,
+                mechanisms.trim.as_ref(),
+                quantum,
+                limit,
+            )));
         }
         if let Some(params) = &mechanisms.trim {
             return Discipline::Trimming(Box::new(TrimmingQueues::new(params, limit)));
@@ -210,15 +215,31 @@ impl Discipline {
         matches!(self, Discipline::Scheduled(_) | Discipline::Trimming(_))
     }
 
-    /// Returns whether the port's limit concerns one of the discipline's queues, and not the whole.
+    /// Returns whether the port's limit concerns some of the discipline's queues, and not the whole: the discipline
+    /// then applies it.
     pub(super) fn divides_limit(&self) -> bool {
-        matches!(self, Discipline::Trimming(_))
+        match self {
+            Discipline::Trimming(_) => true,
+            Discipline::Scheduled(queues) => queues.has_header_queue(),
+            _ => false,
+        }
+    }
+
+    /// Returns whether `packet` waits in the queue of headers of a port that trims.
+    pub(super) fn is_in_header_queue(&self, packet: &Packet) -> bool {
+        match self {
+            Discipline::Trimming(_) => packet.is_header(),
+            Discipline::Scheduled(queues) => queues.is_header(packet.priority),
+            _ => false,
+        }
     }
 
     /// Decides on `packet` by the length of its queue, and by the packet of `in_service` bytes that is being sent.
     pub(super) fn on_arrival(&self, packet: &Packet, in_service: u64) -> Verdict {
         match self {
-            Discipline::Scheduled(queues) => queues.on_arrival(packet.priority, u64::from(packet.size)),
+            Discipline::Scheduled(queues) => {
+                queues.on_arrival(packet.priority, u64::from(packet.size), in_service)
+            }
             Discipline::Trimming(queues) => queues.on_arrival(packet, in_service),
             _ => Verdict::Pass,
         }

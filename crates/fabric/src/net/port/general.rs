@@ -300,7 +300,7 @@ impl General {
             return self.admit_by_mechanisms::<KIND>(id, now, slot, sink);
         }
         let size = u64::from(sink.packet(slot).size);
-        if !self.has_room_now(now, size) || self.shares::<KIND>() && !self.take_shared(size, sink) {
+        if !self.has_room_now(now, size) || self.shares::<KIND>() && !self.take_shared(slot, sink) {
             return Verdict::Drop;
         }
         self.rules.on_enqueue(self.waiting as usize, self.waiting_bytes)

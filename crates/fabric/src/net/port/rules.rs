@@ -42,6 +42,18 @@ impl BufferLimit {
     /// A limit without any room, even for a packet that would be sent at once.
     pub const NOTHING: BufferLimit = BufferLimit { packets: 0, bytes: 0, counts_in_service: true };
 
+    /// Returns twice the limit.
+    pub(super) fn twice(self) -> BufferLimit {
+        let (packets, bytes) = (self.packets.saturating_mul(2), self.bytes.saturating_mul(2));
+        BufferLimit { packets, bytes, ..self }
+    }
+
+    /// Returns the bytes in service that concern a queue with this limit: `is_of_queue` if the packet came from it. A
+    /// limit on waiting packets concerns an arriving one while any is being sent.
+    pub(super) fn counted(&self, in_service: u64, is_of_queue: bool) -> u64 {
+        if is_of_queue || !self.counts_in_service { in_service } else { 0 }
+    }
+
     /// Returns whether a packet of `size` bytes may join `packets` of `bytes` that wait and `in_service` bytes that
     /// are being sent.
     #[inline]

@@ -4,6 +4,7 @@ use plimsoll_mechanisms::Depth;
 use plimsoll_mechanisms::classes::{ClassMap, ClassParams, ClassScheduler, ClassesParams, OrderInClass};
 use plimsoll_mechanisms::ecn::Ecn;
 use plimsoll_mechanisms::pfc::PauseState;
+use plimsoll_mechanisms::trim::TrimParams;
 use plimsoll_units::Time;
 
 use super::fair_queues::FairQueues;
@@ -19,6 +20,18 @@ pub struct ScheduledClasses {
     scheduler: ClassScheduler,
     of_priority: [u8; 8],
     queues: Vec<ClassQueue>,
+    /// The header queue, at a port that trims.
+    headers: Option<HeaderClass>,
+}
+
+/// The class in which the headers of trimmed packets wait. It has a limit of its own, and the port's limit concerns the
+/// other classes together.
+#[derive(Debug)]
+struct HeaderClass {
+    class: usize,
+    of_others: BufferLimit,
+    /// The packet in service is of this class.
+    is_sending: bool,
 }
 
 #[derive(Debug)]
@@ -38,13 +51,29 @@ enum InClass {
 }
 
 impl ScheduledClasses {
-    /// Makes the empty queues of `params`, which must be valid. A full packet has `full_packet` bytes.
-    pub(super) fn new(params: &ClassesParams, full_packet: u64) -> ScheduledClasses {
+    /// Makes the empty queues of `params`, which must be valid, at a port with `limit` that trims by `trim`. A full
+    /// packet has `full_packet` bytes.
+    pub(super) fn new(
+        params: &ClassesParams,
+        trim: Option<&TrimParams>,
+        full_packet: u64,
+        limit: BufferLimit,
+    ) -> ScheduledClasses {
         let map = ClassMap::of(params);
+        let mut queues: Vec<_> =
+            map.classes.iter().map(|class| ClassQueue::new(class, full_packet)).collect();
+        let headers = trim.map(|trim| {
+            let class = usize::from(map.of_priority[usize::from(trim.priority & 7)]);
+            if map.classes[class].buffer.is_none() {
+                queues[class].limit = limit.twice();
+            }
+            HeaderClass { class, of_others: limit, is_sending: false }
+        });
         ScheduledClasses {
             scheduler: ClassScheduler::new(&map, params.scheduler, full_packet),
             of_priority: map.of_priority,
-            queues: map.classes.iter().map(|class| ClassQueue::new(class, full_packet)).collect(),
+            queues,
+            headers,
         }
     }
 
@@ -57,21 +86,48 @@ impl ScheduledClasses {
         usize::from(self.of_priority[usize::from(priority & 7)])
     }
 
-    /// Decides on a packet of `priority` and `bytes` by the limit and the threshold of its class.
-    pub(super) fn on_arrival(&self, priority: u8, bytes: u64) -> Verdict {
-        let ClassQueue { packets, bytes: waiting, limit, ecn, .. } = &self.queues[self.class_of(priority)];
+    /// Returns whether a class is the header queue, so that the port's limit concerns only the others.
+    pub(super) fn has_header_queue(&self) -> bool {
+        self.headers.is_some()
+    }
+
+    /// Returns whether packets of `priority` wait in the header queue.
+    pub(super) fn is_header(&self, priority: u8) -> bool {
+        self.headers.as_ref().is_some_and(|headers| headers.class == self.class_of(priority))
+    }
+
+    /// Decides on a packet of `priority` and `bytes` by the limit and the threshold of its class, and beside a header
+    /// queue by the limit of the other classes, while `in_service` bytes are being sent.
+    pub(super) fn on_arrival(&self, priority: u8, bytes: u64, in_service: u64) -> Verdict {
+        let class = self.class_of(priority);
+        let ClassQueue { packets, bytes: waiting, limit, ecn, .. } = &self.queues[class];
+        let in_class = limit.counted(in_service, self.headers.as_ref().is_some_and(|of| of.is_sending));
         match ecn {
-            _ if !limit.has_room(*packets as usize, *waiting, 0, bytes) => Verdict::Drop,
+            _ if !limit.has_room(*packets as usize, *waiting, in_class, bytes) => Verdict::Drop,
+            _ if !self.others_have_room(class, bytes, in_service) => Verdict::Drop,
             Some(ecn) if ecn.on_enqueue(*waiting, *packets) => Verdict::Mark,
             _ => Verdict::Pass,
         }
+    }
+
+    /// Returns whether a packet of `bytes` and `class` has room beside all that waits outside the header queue. Without
+    /// such a queue the port decides.
+    fn others_have_room(&self, class: usize, bytes: u64, in_service: u64) -> bool {
+        let Some(headers) = self.headers.as_ref().filter(|headers| headers.class != class) else {
+            return true;
+        };
+        let others = self.queues.iter().enumerate().filter(|(other, _)| *other != headers.class);
+        let (packets, waiting) =
+            others.fold((0, 0), |(packets, bytes), (_, of)| (packets + of.packets, bytes + of.bytes));
+        let in_service = headers.of_others.counted(in_service, !headers.is_sending);
+        headers.of_others.has_room(packets as usize, waiting, in_service, bytes)
     }
 
     pub(super) fn push(&mut self, waiting: Waiting, flow: u64, notes: &mut Notes) {
         let class = self.class_of(waiting.priority);
         let queue = &mut self.queues[class];
         if queue.packets == 0 {
-            self.scheduler.on_backlog(class);
+            self.scheduler.on_backlog(waiting.since, class);
         }
         queue.packets += 1;
         queue.bytes += u64::from(waiting.size);
@@ -89,6 +145,9 @@ impl ScheduledClasses {
             let first = queues[class].order.first(notes)?;
             pause.may(first.priority).then_some(u64::from(first.size))
         })?;
+        if let Some(headers) = &mut self.headers {
+            headers.is_sending = headers.class == class;
+        }
         let queue = &mut self.queues[class];
         let waiting = queue.pop(pause, notes)?;
         self.scheduler.on_sent(now, class, u64::from(waiting.size), queue.packets == 0);

@@ -76,11 +76,7 @@ struct LimitedQueue {
 impl TrimmingQueues {
     /// Makes the empty queues of `params`, which must be valid, at a port whose data have `limit`.
     pub(super) fn new(params: &TrimParams, limit: BufferLimit) -> TrimmingQueues {
-        let twice = BufferLimit {
-            packets: limit.packets.saturating_mul(2),
-            bytes: limit.bytes.saturating_mul(2),
-            counts_in_service: limit.counts_in_service,
-        };
+        let twice = limit.twice();
         let of_headers = match params.queue {
             None => twice,
             Some(Depth::Bytes(bytes)) => BufferLimit { packets: u64::MAX, bytes: bytes.get(), ..twice },
@@ -99,8 +95,8 @@ impl TrimmingQueues {
     pub(super) fn on_arrival(&self, packet: &Packet, in_service: u64) -> Verdict {
         let is_header = packet.is_header();
         let queue = if is_header { &self.headers } else { &self.data };
-        let of_queue = if is_header == self.sends_header { in_service } else { 0 };
         let LimitedQueue { packets, bytes, limit, .. } = queue;
+        let of_queue = limit.counted(in_service, is_header == self.sends_header);
         if limit.has_room(*packets, *bytes, of_queue, u64::from(packet.size)) {
             Verdict::Pass
         } else {

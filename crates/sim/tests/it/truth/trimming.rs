@@ -64,4 +64,25 @@ fn a_class_may_be_the_header_queue() {
         assert_sums(&run.counters);
     }
     assert_ne!(runs[0].digest(), runs[1].digest(), "the coin takes other packets");
+    // A class without a limit of its own has twice the port's, as the header queue without classes.
+    for counts in ["waiting", "waiting-and-in-service"] {
+        let port = format!("buffer = '12KB'\ncounts = '{counts}'\ntrim = {{ bounce = true }}");
+        let classes =
+            format!("{port}\nclasses = {{ priority = {{ '7' = {{}}, '0..6' = {{ weight = 1 }} }} }}");
+        assert_eq!(incast(&port).digest(), incast(&classes).digest());
+    }
+}
+
+/// Data that have reached the threshold of a shared buffer leave room for headers, which have a limit of their own.
+#[test]
+fn headers_find_room_in_a_shared_buffer() {
+    for classes in ["", "classes = { priority = { '7' = {}, '0..6' = { weight = 1 } } }\n"] {
+        for buffer in ["unlimited", "12KB"] {
+            let trim = "trim = { bounce = true }\nshared_buffer = { total = '40KB' }";
+            let counters = incast(&format!("{classes}buffer = '{buffer}'\n{trim}")).counters;
+            assert!(counters.trimmed > 100, "{counters:?}");
+            assert_eq!((counters.bounced, counters.switch_drops), (0, 0), "{buffer} {classes}");
+            assert_sums(&counters);
+        }
+    }
 }

@@ -6,7 +6,7 @@ use super::{General, GeneralExtras};
 use crate::net::port::marking::Verdict;
 use crate::net::port::waiting::Waiting;
 use crate::net::port::{ANY, SharedRoom};
-use crate::net::{PathClass, PortId, Sink, Slot};
+use crate::net::{Packet, PathClass, PortId, Sink, Slot};
 
 impl General {
     /// Decides on the packet in `slot` by all mechanisms of the port.
@@ -31,7 +31,7 @@ impl General {
         {
             marker.on_idle(busy_until);
         }
-        let has_room = has_room && self.take_shared(size, sink);
+        let has_room = has_room && self.take_shared(slot, sink);
         let packet = sink.packet(slot);
         let (packets, bytes) = (self.waiting as usize, self.waiting_bytes);
         let marker = self.extras::<KIND>().and_then(|extras| extras.marker.as_mut());
@@ -62,16 +62,14 @@ impl General {
             return false;
         }
         let tail = if trimmer.draws_tail() {
-            let priority = sink.packet(slot).priority;
-            self.rest.discipline.take_tail(now, priority, sink, |last| trimmer.may_trim(last))
+            let &Packet { priority, size, .. } = sink.packet(slot);
+            // Only a packet that is as large leaves room for the arriving one.
+            let gives_way = |last: &Packet| trimmer.may_trim(last) && last.size >= size;
+            self.rest.discipline.take_tail(now, priority, sink, gives_way)
         } else {
             None
         };
-        let Some(tail) = tail else {
-            sink.trims(id, slot);
-            trimmer.trim(sink.packet_mut(slot));
-            return self.has_room_for_header(now, slot, sink);
-        };
+        let Some(tail) = tail else { return self.joins_trimmed(id, now, slot, sink) };
         self.waiting -= 1;
         self.on_left::<ANY>(id, tail.slot, tail.size, tail.priority, sink);
         self.give_back_shared(u64::from(tail.size), sink);
@@ -79,15 +77,24 @@ impl General {
         if let Some(trimmer) = &self.rest.extras.trimmer {
             trimmer.trim(sink.packet_mut(tail.slot));
         }
-        // The arriving packet takes the place of the trimmed one.
-        let joins = self.take_shared(u64::from(sink.packet(slot).size), sink);
+        // The arriving packet takes the place of the trimmed one, unless the threshold of a shared buffer has fallen.
+        let joins = self.take_shared(slot, sink);
         if self.has_room_for_header(now, tail.slot, sink) {
             let header = Waiting::new(tail.slot, sink.packet(tail.slot), tail.since, tail.draws);
             self.push::<ANY>(id, header, sink);
         } else {
             self.drop_or_bounce(id, now, tail.slot, sink);
         }
-        joins
+        joins || self.joins_trimmed(id, now, slot, sink)
+    }
+
+    /// Trims the packet in `slot`. Returns whether it joins the queue.
+    fn joins_trimmed(&mut self, id: PortId, now: Time, slot: Slot, sink: &mut impl Sink) -> bool {
+        sink.trims(id, slot);
+        if let Some(trimmer) = &self.rest.extras.trimmer {
+            trimmer.trim(sink.packet_mut(slot));
+        }
+        self.has_room_for_header(now, slot, sink)
     }
 
     /// Returns whether the trimmed packet in `slot` finds room, which it then has in a shared buffer.
@@ -96,7 +103,7 @@ impl General {
         let size = u64::from(packet.size);
         self.rest.discipline.on_arrival(packet, self.in_service(now)) != Verdict::Drop
             && self.class_has_room(now, 0, PathClass::Either, size)
-            && self.take_shared(size, sink)
+            && self.take_shared(slot, sink)
     }
 
     /// A packet that found no room is sent back, if it is trimmed and the port does that, or dropped.
@@ -112,10 +119,15 @@ impl General {
         }
     }
 
-    /// Takes `size` bytes of the shared buffer, where there is one. Returns false if it has no room.
+    /// Takes the bytes of the packet in `slot` of the shared buffer, where there is one. Returns false if it has no
+    /// room. The header queue has a limit of its own in place of the buffer's threshold, which data may have reached.
     #[inline]
-    pub(super) fn take_shared(&mut self, size: u64, sink: &mut impl Sink) -> bool {
-        self.rest.extras.shared.is_none_or(|SharedRoom { pool, port }| sink.pool(pool).admit(port, size))
+    pub(super) fn take_shared(&mut self, slot: Slot, sink: &mut impl Sink) -> bool {
+        let Some(SharedRoom { pool, port }) = self.rest.extras.shared else { return true };
+        let packet = sink.packet(slot);
+        let (size, is_header) = (u64::from(packet.size), self.rest.discipline.is_in_header_queue(packet));
+        let pool = sink.pool(pool);
+        if is_header { pool.admit_above_threshold(port, size) } else { pool.admit(port, size) }
     }
 
     /// The packet in service has been sent, and the next, of `size` bytes, leaves the queue; 0 if none does.
