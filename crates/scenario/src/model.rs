@@ -201,14 +201,16 @@ impl Model {
         self.used_priorities().len() as u8
     }
 
-    /// The priorities that packets may have, in ascending order.
+    /// The priorities that packets may have, in ascending order: the hosts', and the one of trimmed packets.
     pub fn used_priorities(&self) -> Vec<u8> {
         let host = &self.host;
+        let tiers = self.topology.tiers().iter().map(|tier| self.port.of_tier(tier));
+        let trimmed = tiers.filter_map(|port| port.trim().map(|trim| trim.priority));
         let mut used = [false; 8];
         let by_size = (0..8u8).filter(|level| usize::from(*level) < host.priority_by_size.len());
         let of_transports = self.carriers().filter_map(|transport| transport.priority);
         let named = host.priority.values().copied().chain(host.ack_priority).chain(of_transports);
-        for priority in by_size.map(|level| 7 - level).chain(named).chain([0]) {
+        for priority in by_size.map(|level| 7 - level).chain(named).chain(trimmed).chain([0]) {
             used[usize::from(priority & 7)] = true;
         }
         (0..8).filter(|priority| used[usize::from(*priority)]).collect()
