@@ -349,15 +349,8 @@ impl<H: Hooks> Fabric<H> {
         }
         self.links.counters.packet_hops += 1;
         self.links.observe_hop(left, port, slot);
-        let packet = self.links.lanes.packet_mut(slot);
-        if let Some(control) = &self.links.flow_control
-            && !control.admit(port, packet)
-        {
-            let towards = self.network.port_towards(packet.dst);
-            self.links.dropped(now, towards, slot);
-            return NextHop::Nowhere;
-        }
         let Some(switch) = self.network.far_switch(port) else { return NextHop::Host };
+        let packet = self.links.lanes.packet_mut(slot);
         let next = match &mut self.selector {
             None => Some(self.network.next_port(switch, packet)),
             Some(selector) => selector.next_port(now, &self.network, &self.ports, switch, packet),
@@ -367,7 +360,7 @@ impl<H: Hooks> Fabric<H> {
             return NextHop::Nowhere;
         };
         if let Some(control) = &mut self.links.flow_control
-            && !control.admit_to(port, next, self.links.lanes.packet(slot))
+            && !control.admit(port, next, self.links.lanes.packet_mut(slot))
         {
             self.links.dropped(now, next, slot);
             return NextHop::Nowhere;

@@ -178,21 +178,17 @@ impl FlowControl {
         }
     }
 
-    /// Returns whether the switch at the far end of `link` has room for `packet`, and notes in the packet the port by
-    /// which it entered. With enough headroom it always has room.
-    pub fn admit(&self, link: PortId, packet: &mut Packet) -> bool {
+    /// Returns whether the switch at the far end of `link` has room for `packet`, which is to leave by the port `out`,
+    /// and notes in the packet the port by which it entered. With enough headroom a lossless packet always has room.
+    pub fn admit(&mut self, link: PortId, out: PortId, packet: &mut Packet) -> bool {
         packet.ingress = self.local[link.0 as usize];
-        self.link(link).is_none_or(|link| match link.account {
-            Account::Own { buffer, held, .. } => held + u64::from(packet.size) <= buffer,
-            Account::InMemory(_) => true,
-        })
-    }
-
-    /// Returns whether the memory of the switch, where it has one, has room for `packet`, which has come by `link` and
-    /// is to leave by the port `out`.
-    pub fn admit_to(&mut self, link: PortId, out: PortId, packet: &Packet) -> bool {
-        let Some(&Account::InMemory(memory)) = self.link(link).map(|link| &link.account) else { return true };
-        self.memories[memory as usize].admit(self.egress[out.0 as usize], packet)
+        match self.link(link).map(|link| &link.account) {
+            None => true,
+            Some(Account::Own { buffer, held, .. }) => held + u64::from(packet.size) <= *buffer,
+            Some(&Account::InMemory(memory)) => {
+                self.memories[memory as usize].admit(self.egress[out.0 as usize], packet)
+            }
+        }
     }
 
     /// `packet` waits at `port`.

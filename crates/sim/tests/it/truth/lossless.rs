@@ -68,6 +68,47 @@ fn only_lossless_priorities_are_lossless() {
     assert!(drops("0.02").switch_drops > drops("8.0").switch_drops);
 }
 
+/// A leaf trims and its spine is lossless: the headers have a priority of their own, which the spine has room for.
+#[test]
+fn headers_from_another_tier_have_room() {
+    for spine in ["lossless = { memory = '160KB', reserve = '500B' }", "pfc = {}\nbuffer = '30KB'"] {
+        let run = run(&format!(
+            "version = 1\ntitle = 'tiers'\n[run]\nduration = '2ms'\ndrain = '1s'\n[topology]\nkind = 'leaf-spine'\n\
+             leaves = 3\nspines = 1\nhosts_per_leaf = 6\nrate = '25Gbps'\nfabric_rate = '25Gbps'\ndelay = '1us'\n\
+             [transport]\nkind = 'cubic'\nack_every = 1\nhandshake = false\ninitial_window = 100\n\
+             min_rto = '1ms'\ninitial_rto = '1ms'\n[port.leaf]\nbuffer = '6KB'\n\
+             trim = {{ bounce = true, queue = '100KB', header = '512B' }}\n[port.spine]\n{spine}\n\
+             [observe]\nlinks = true\n\
+             [workload.w]\nkind = 'incast'\nto = 'h0'\nsize = '100KB'\nevery = '500us'\nrounds = 3\n"
+        ));
+        assert!(run.counters.trimmed > 100 && pauses(&run) > 10, "{:?}", run.counters);
+        let at_spine = run.links.iter().filter(|link| link.from == "spine0");
+        assert_eq!(at_spine.map(|link| link.drops).sum::<u64>(), 0, "{spine}");
+        assert_whole(&run);
+    }
+}
+
+/// A packet that a switch has no room for is dropped at the port of that switch by which it was to leave.
+#[test]
+fn drops_are_counted_where_they_happen() {
+    for spine in [
+        "buffer = '30KB'\npfc = { headroom = '1B' }",
+        "lossless = { memory = '100KB', reserve = '0B', headroom = '1B', threshold = '20KB', may_drop = true }",
+    ] {
+        let run = run(&format!(
+            "version = 1\ntitle = 'drops'\n[run]\nduration = '1ms'\ndrain = '1s'\n[topology]\nkind = 'leaf-spine'\n\
+             leaves = 3\nspines = 1\nhosts_per_leaf = 4\nrate = '25Gbps'\ndelay = '1us'\n[transport]\n\
+             ack_every = 1\nhandshake = false\ninitial_window = 100\nmin_rto = '1ms'\ninitial_rto = '1ms'\n\
+             [port.spine]\n{spine}\n[observe]\nlinks = true\n\
+             [workload.a]\nkind = 'incast'\nto = 'h0'\nsize = '100KB'\nevery = '1ms'\n"
+        ));
+        let drops: Vec<_> = run.links.iter().filter(|link| link.drops > 0).collect();
+        let ends: Vec<_> = drops.iter().map(|link| (link.from.as_str(), link.to.as_str())).collect();
+        assert_eq!(ends, [("spine0", "leaf0")], "{spine}");
+        assert_eq!(drops[0].drops, run.counters.switch_drops, "{spine}");
+    }
+}
+
 /// Two hosts send to a third and are paused by turns, while another sends 500 KB to the first of them: each frame takes
 /// its time from these. `pfc` lets frames overtake for free.
 #[test]
