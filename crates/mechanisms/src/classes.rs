@@ -28,6 +28,7 @@ use serde::{Deserialize, Serialize};
 use crate::by_priority::by_priority;
 use crate::ecn::EcnParams;
 use crate::mechanism::{EngineNeed, Marking, Mechanism, Section, Table};
+use crate::pfc::Priorities;
 use crate::{Depth, InvalidParam};
 
 pub use scheduler::ClassScheduler;
@@ -108,6 +109,18 @@ impl Mechanism for ClassesParams {
     fn validate(&self) -> Result<(), InvalidParam> {
         by_priority(&self.priority)?;
         self.priority.values().try_for_each(ClassParams::validate)
+    }
+}
+
+impl ClassesParams {
+    /// Returns the classes with their names and priorities, where the names can be read.
+    pub fn with_priorities(&self) -> impl Iterator<Item = (&str, &ClassParams, Priorities)> {
+        let entries = by_priority(&self.priority).unwrap_or_default();
+        self.priority.iter().enumerate().map(move |(number, (name, class))| {
+            let own = (0..).zip(entries).filter(|(_, entry)| *entry == Some(number));
+            let priorities = own.fold(Priorities::default(), |set, (priority, _)| set.with(priority));
+            (name.as_str(), class, priorities)
+        })
     }
 }
 

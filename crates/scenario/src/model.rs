@@ -116,10 +116,19 @@ impl Model {
         self.workload.keys().map(|name| self.transport_of(name)).chain(base)
     }
 
-    /// Returns the size of the largest packet, header included.
+    /// Returns the size of the transports' largest packet, header included.
     pub fn packet_bytes(&self) -> u64 {
         let packets = self.carriers().map(|of| of.segment.get().saturating_add(of.header.get()));
         packets.max().unwrap_or_default() + self.telemetry_bytes()
+    }
+
+    /// Returns the size of the largest packet of all: the transports', or a single packet without one.
+    pub fn largest_packet(&self) -> u64 {
+        let single = self
+            .workload
+            .iter()
+            .map(|(name, workload)| workload.params().largest_packet(self.transport_of(name).header).get());
+        self.packet_bytes().max(single.max().unwrap_or_default().saturating_add(self.telemetry_bytes()))
     }
 
     /// Returns whether some port writes telemetry into packets.

@@ -130,7 +130,7 @@ pub fn lossless_memories(spec: &FabricSpec) -> Result<Vec<SwitchMemory>, Unbuild
         let out = network.link(back);
         params_of[switch as usize] = spec.port(out).lossless().map(|params| (out.tier, params));
         let back_rate = schedule.slowest(back, network.link(back).rate);
-        let (rate, propagation, mtu) = (link.rate, link.propagation, Bytes::new(spec.full_size));
+        let (rate, propagation, mtu) = (link.rate, link.propagation, Bytes::new(spec.largest_packet));
         let priorities = spec.priorities_in_use.count();
         let paused = PausedLink { rate, back_rate, propagation, mtu, buffer: Bytes::ZERO, priorities };
         into[switch as usize].push((port, paused));

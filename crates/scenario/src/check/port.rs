@@ -3,7 +3,6 @@
 use plimsoll_fabric::net::topology::Link;
 use plimsoll_fabric::net::{Network, Node};
 use plimsoll_mechanisms::classes::{ClassParams, OrderInClass};
-use plimsoll_mechanisms::pfc::PausedLink;
 use plimsoll_mechanisms::shared_buffer::SharedBufferParams;
 use plimsoll_mechanisms::telemetry::IntParams;
 use plimsoll_mechanisms::trim::{HeaderService, Victim};
@@ -35,7 +34,6 @@ impl Checker<'_> {
         }
         self.order_of_service(name, port, model);
         self.trimming(name, port, model);
-        self.flow_control(name, port, model);
         if name == "host" && port.shared_buffer().is_some() {
             self.error(&keys(&shared), "a NIC shares its buffer with no other port", "switch ports only");
         }
@@ -177,35 +175,6 @@ impl Checker<'_> {
         }
     }
 
-    /// Flow control whose thresholds and headroom fit the buffer of every link.
-    fn flow_control(&mut self, name: &str, port: &Port, model: &Model) {
-        let Some(params) = port.pfc() else { return };
-        let path = self.path_of(name, "pfc");
-        if name == "host" {
-            self.error(&keys(&path), "a host's NIC does not pause others", "switch ports only");
-            return;
-        }
-        let QueueLimit::Bytes(buffer) = port.buffer else {
-            let path = self.path_of(name, "buffer");
-            self.error(
-                &keys(&path),
-                "flow control shares out a buffer in bytes",
-                "a size, such as \"128KB\"",
-            );
-            return;
-        };
-        let mtu = Bytes::new(model.packet_bytes());
-        for (rate, propagation) in model.topology.link_classes() {
-            let priorities = model.priorities_in_use();
-            let link = PausedLink { rate, back_rate: rate, propagation, mtu, buffer, priorities };
-            if let Err(error) = params.resolve(&link) {
-                let allowed = "a buffer with room for thresholds and headroom of every class";
-                self.error(&keys(&path), error.to_string(), allowed);
-                return;
-            }
-        }
-    }
-
     /// A queue into which nothing fits.
     fn buffer(&mut self, name: &str, port: &Port, model: &Model) {
         let packet = model.packet_bytes();
@@ -286,7 +255,7 @@ fn with_marking(active: Active) -> Option<(Active, Marking)> {
 }
 
 /// A depth in bytes, where packets are full ones.
-fn in_bytes(depth: Depth, packet: u64) -> u64 {
+pub(super) fn in_bytes(depth: Depth, packet: u64) -> u64 {
     match depth {
         Depth::Bytes(bytes) => bytes.get(),
         Depth::Packets(packets) => packets.saturating_mul(packet),

@@ -88,6 +88,46 @@ fn headers_from_another_tier_have_room() {
     }
 }
 
+/// The headroom has room for the largest packet, whether it is the transport's or one without a transport.
+#[test]
+fn raw_packets_have_headroom() {
+    for (size, queue) in [
+        ("'9000B'", "lossless = { memory = '400KB', reserve = '0B' }"),
+        (
+            "{ kind = 'uniform', min = '64B', max = '9000B' }",
+            "lossless = { memory = '400KB', reserve = '0B' }",
+        ),
+        ("'9000B'", "buffer = '60KB'\npfc = {}"),
+    ] {
+        let run = run(&format!(
+            "version = 1\ntitle = 'raw'\n[run]\nduration = '1ms'\ndrain = '1s'\n[topology]\nkind = 'rack'\n\
+             hosts = 5\nrate = '25Gbps'\ndelay = '1us'\n[port.switch]\n{queue}\n[observe]\nlinks = true\n\
+             [workload.a]\nkind = 'packets'\nfrom = ['h1', 'h2', 'h3', 'h4']\nto = 'h0'\nsize = {size}\n\
+             load = '24Gbps'\n"
+        ));
+        assert!(pauses(&run) > 10, "{queue} {size}");
+        assert_eq!(run.counters.packets_lost(), 0, "{queue} {size}");
+    }
+}
+
+/// The priorities of packets share a memory, and no others: one of 70 KB is enough for one priority of four links.
+#[test]
+fn memory_is_divided_by_the_priorities_of_packets() {
+    let text = |host: &str| {
+        format!(
+            "version = 1\ntitle = 'one'\n[run]\nduration = '1ms'\n[topology]\nkind = 'rack'\nhosts = 4\n\
+             rate = '25Gbps'\ndelay = '1us'\n[host]\n{host}[port.switch.lossless]\nmemory = '70KB'\n\
+             [workload.w]\nkind = 'all-to-all'\nsize = '50KB'\nload = 0.3\n"
+        )
+    };
+    for host in ["", "priority = { w = 3 }\n", "priority = { w = 3 }\nack_priority = 3\n"] {
+        let run = run(&text(host));
+        assert_eq!(run.counters.switch_drops, 0, "{host}");
+    }
+    let two = text("priority = { w = 3 }\nack_priority = 7\n");
+    assert!(plimsoll_scenario::Scenario::parse("two", &two, std::path::Path::new(".")).is_err());
+}
+
 /// A packet that a switch has no room for is dropped at the port of that switch by which it was to leave.
 #[test]
 fn drops_are_counted_where_they_happen() {
