@@ -213,13 +213,21 @@ impl Model {
     /// The priorities that packets may have, in ascending order: the hosts', and the one of trimmed packets.
     pub fn used_priorities(&self) -> Vec<u8> {
         let host = &self.host;
+        // A message has the priority of its size where its workload has none.
+        let (lowest, highest) = match host.priority_by_size.len() {
+            0 => (0, 0),
+            sizes => (7 - sizes.min(7) as u8, 7),
+        };
+        let of_workloads = self.workload.keys().flat_map(|name| match self.priority_of(name) {
+            Some(priority) => priority..=priority,
+            None => lowest..=highest,
+        });
+        let of_others = self.program.iter().map(|program| program.level.unwrap_or(0));
+        let of_others = of_others.chain(self.workload.is_empty().then_some(0)).chain(host.ack_priority);
         let tiers = self.topology.tiers().iter().map(|tier| self.port.of_tier(tier));
         let trimmed = tiers.filter_map(|port| port.trim().map(|trim| trim.priority));
         let mut used = [false; 8];
-        let by_size = (0..8u8).filter(|level| usize::from(*level) < host.priority_by_size.len());
-        let of_transports = self.carriers().filter_map(|transport| transport.priority);
-        let named = host.priority.values().copied().chain(host.ack_priority).chain(of_transports);
-        for priority in by_size.map(|level| 7 - level).chain(named).chain(trimmed).chain([0]) {
+        for priority in of_workloads.chain(of_others).chain(trimmed) {
             used[usize::from(priority & 7)] = true;
         }
         (0..8).filter(|priority| used[usize::from(*priority)]).collect()
