@@ -29,7 +29,7 @@ impl Model {
                 memory.switch,
                 Bytes::new(plan.shared),
                 plan.alone(),
-                plan.even_share(),
+                plan.together(),
                 plan.ecn_first_below(),
             );
             let mut terms: Vec<HeadroomTerms> = Vec::new();
@@ -65,7 +65,7 @@ mod tests {
         assert_eq!(texts.len(), 2, "{texts:?}");
         let lines: Vec<&str> = texts[0].lines().collect();
         let parts = "  memory: 930.496KB shared, 12KB of reserve, 57.504KB of headroom";
-        let thresholds = "  threshold: 103.388KB for one link and priority alone; 155.082KB for each where all use \
+        let thresholds = "  threshold: 103.388KB for one link and priority alone; 66.464KB for each where all use \
                           theirs; ECN thresholds below 17.231KB mark before a pause";
         assert_eq!(lines[..3], ["port.leaf.lossless, as in switch 0 with 6 links:", parts, thresholds]);
         let host = "  headroom of h0 -> switch 0: 7.084KB, needs 7.084KB: 1.5KB that cross the threshold, ";

@@ -3,6 +3,7 @@
 use plimsoll_fabric::{SwitchMemory, Unbuildable, lossless_memories};
 use plimsoll_mechanisms::Mechanism;
 use plimsoll_mechanisms::lossless::LosslessParams;
+use plimsoll_units::Bytes;
 
 use super::Checker;
 use super::port::keys;
@@ -56,6 +57,18 @@ impl Checker<'_> {
                     "no packet has a lossless priority",
                     "`priorities` that packets have",
                 );
+            }
+            let too_high = |memory: &SwitchMemory| {
+                let plan = memory.buffers.plan();
+                plan.fixed_threshold().filter(|threshold| threshold.get() > plan.shared).map(|_| plan.shared)
+            };
+            if let Some(shared) = memories.iter().filter(|memory| memory.tier == number).find_map(too_high) {
+                let shared = Bytes::new(shared);
+                let message = format!(
+                    "it is never reached: {shared} are shared, and senders are paused once they are full"
+                );
+                let key = [&path[0], &path[1], &path[2], "threshold"];
+                self.warn(&key, message, format!("at most {shared}, or a larger `memory`"));
             }
             if let Some(problem) = of_tier.find_map(|memory| memory.too_small.as_ref()) {
                 self.warn(&keys(&path), problem, "leave `headroom` out for what every link needs");
