@@ -322,7 +322,7 @@ impl FlowControl {
             let (kind, peaks) = match &link.account {
                 Account::Own { account, .. } => {
                     let (shared, threshold) = account.peak();
-                    (BufferKind::Link, BufferPeaks { shared, threshold, headroom: 0 })
+                    (BufferKind::Link, BufferPeaks { shared, threshold, ..BufferPeaks::default() })
                 }
                 Account::InMemory(_) => (BufferKind::Memory, BufferPeaks::default()),
             };

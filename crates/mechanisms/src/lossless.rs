@@ -45,7 +45,7 @@ use crate::by_priority::by_priority;
 use crate::mechanism::{EngineNeed, Mechanism, Section, Table};
 use crate::pfc::Priorities;
 
-pub use buffers::{BufferPeaks, IngressBuffers, Refusal};
+pub use buffers::{BufferPeaks, IngressBuffers, Refusal, fuller};
 pub use plan::{BufferPlan, HeadroomTerms, LosslessError};
 
 /// The memory of a switch with lossless priorities, accounted by ingress link and priority. Pause frames take their 84

@@ -59,20 +59,16 @@ pub struct BufferUse {
     pub pauses: u64,
     /// The highest use of a buffer.
     pub peaks: BufferPeaks,
-    /// The smallest headroom of a link, of one priority; 0 where it is a part of the link's buffer.
-    pub headroom: u64,
     /// The packets that found no room.
     pub refused: Refused,
 }
 
 impl BufferUse {
     pub(super) fn none(kind: BufferKind) -> BufferUse {
-        BufferUse { kind, pauses: 0, peaks: BufferPeaks::default(), headroom: 0, refused: Refused::default() }
+        BufferUse { kind, pauses: 0, peaks: BufferPeaks::default(), refused: Refused::default() }
     }
 
     fn merge(&mut self, other: &BufferUse) {
-        let smallest = [self.headroom, other.headroom].into_iter().filter(|bytes| *bytes > 0).min();
-        self.headroom = smallest.unwrap_or(0);
         self.pauses += other.pauses;
         self.peaks.merge(other.peaks);
         self.refused.lossless += other.refused.lossless;
@@ -92,9 +88,8 @@ pub(super) fn merge_use(uses: &mut Vec<BufferUse>, of: &BufferUse) {
 impl SwitchMemory {
     /// Returns the use of the memory so far; its pauses are counted by link.
     pub(super) fn used(&self) -> BufferUse {
-        let headroom = self.buffers.plan().headroom.iter().copied().min().unwrap_or(0);
         let peaks = self.buffers.peaks();
-        BufferUse { peaks, headroom, refused: self.refused, ..BufferUse::none(BufferKind::Memory) }
+        BufferUse { peaks, refused: self.refused, ..BufferUse::none(BufferKind::Memory) }
     }
 
     /// Returns whether `packet`, which is to leave by the port that is opposite to the link `egress`, finds room.

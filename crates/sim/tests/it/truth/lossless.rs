@@ -17,6 +17,15 @@ fn incast(lossless: &str, rest: &str) -> Run {
     ))
 }
 
+/// The same into ports of another kind.
+fn incast_beside(queue: &str) -> Run {
+    run(&format!(
+        "version = 1\ntitle = 'beside'\n[run]\nduration = '5ms'\ndrain = '2s'\n[topology]\nkind = 'rack'\n\
+         hosts = 8\nrate = '10Gbps'\ndelay = '1us'\n[transport]\nhandshake = false\nmin_rto = '1ms'\n\
+         [port.switch]\n{queue}\n[workload.bulk]\nkind = 'incast'\nsize = '30KB'\nevery = '1ms'\n"
+    ))
+}
+
 fn pauses(run: &Run) -> u64 {
     run.links.iter().map(|link| link.pauses).sum()
 }
@@ -234,6 +243,8 @@ fn a_mechanism_that_never_acted_is_named() {
     }
     assert!(used("ecn = { threshold = '3KB' }").acted > 0);
     assert!(used("trim = {}\nbuffer = '3KB'").acted > 0);
+    let classes = used("classes = { priority = { '0' = { weight = 1, ecn = { threshold = '900KB' } } } }");
+    assert_eq!((classes.key.as_str(), classes.acted), ("classes.priority.*.ecn", 0));
     for (text, acts) in [
         ("pfc = {}\nbuffer = '100KB'", false),
         ("pfc = {}\nbuffer = '12KB'", true),
@@ -245,6 +256,29 @@ fn a_mechanism_that_never_acted_is_named() {
         assert_eq!(used.acted > 0, acts, "{text}: {used:?}");
         assert!(peak > 0.01 && (peak >= 1.0) == acts, "{text}: {peak}");
     }
+}
+
+/// A shared buffer acts where a packet without room in it is trimmed.
+#[test]
+fn a_shared_buffer_that_causes_trims_has_acted() {
+    let run = incast_beside("shared_buffer = { total = '30KB' }\ntrim = { queue = '100KB' }");
+    let acted = |key: &str| run.mechanisms.iter().find(|used| used.key == key).unwrap().acted;
+    assert!(run.counters.trimmed > 0 && acted("trim") == run.counters.trimmed, "{:?}", run.counters);
+    assert_eq!(acted("shared_buffer"), run.counters.trimmed + run.counters.switch_drops);
+}
+
+/// A report says what lossless buffers dropped, also beside pauses and without headroom.
+#[test]
+fn drops_of_lossless_buffers_are_in_their_use() {
+    let none = incast("memory = '2MB', reserve = '0B', alpha = 0.01, headroom = '0B', may_drop = true", "");
+    let [used] = &none.mechanisms[..] else { panic!("{:?}", none.mechanisms) };
+    assert!(used.acted > 0 && used.dropped > 0 && used.headroom == 0, "{used:?}");
+    let lossy = incast("memory = '400KB', priorities = '7', reserve = '2KB'", "[host]\nack_priority = 7\n");
+    let [used] = &lossy.mechanisms[..] else { panic!("{:?}", lossy.mechanisms) };
+    assert_eq!(used.dropped_lossy, lossy.counters.switch_drops);
+    let full = incast("memory = '400KB'", "");
+    let used = &full.mechanisms[0];
+    assert!(used.headroom_peak > 0 && used.headroom_peak <= used.headroom, "{used:?}");
 }
 
 /// Hosts 1 to 5 send to host 0, and host 1 to host 6 as well, at the same priority.
