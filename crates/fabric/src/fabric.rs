@@ -214,25 +214,12 @@ impl<H: Hooks> Fabric<H> {
         self.hand_to_port(now, from, port, slot);
     }
 
-    /// Returns whether the buffer of the link of `from` has room for the packet in `slot`, which is dropped otherwise.
+    /// Returns whether the switch that the packet in `slot` has reached from `from` has room for it under flow control.
+    /// The packet, which is to leave by `port`, is dropped there otherwise.
     #[inline]
-    fn buffer_admits(&mut self, now: Time, from: PortId, slot: Slot) -> bool {
-        let Some(control) = &self.links.flow_control else { return true };
-        let packet = self.links.lanes.packet_mut(slot);
-        let admits = control.admit(from, packet);
-        if !admits {
-            let towards = self.network.port_towards(packet.dst);
-            self.links.dropped(now, towards, slot);
-        }
-        admits
-    }
-
-    /// Returns whether the memory of the switch has room for the packet in `slot`, which is to leave by `port`, and is
-    /// dropped otherwise.
-    #[inline]
-    fn memory_admits(&mut self, now: Time, from: PortId, port: PortId, slot: Slot) -> bool {
+    fn flow_control_admits(&mut self, now: Time, from: PortId, port: PortId, slot: Slot) -> bool {
         let Some(control) = &mut self.links.flow_control else { return true };
-        let admits = control.admit_to(from, port, self.links.lanes.packet(slot));
+        let admits = control.admit(from, port, self.links.lanes.packet_mut(slot));
         if !admits {
             self.links.dropped(now, port, slot);
         }
@@ -340,7 +327,7 @@ impl<H: Hooks> Fabric<H> {
         self.links.counters.packet_hops += 1;
         match self.next_hop(port, self.links.lanes.packet(slot)) {
             NextHop::Port(next) => {
-                if self.buffer_admits(now, port, slot) && self.memory_admits(now, port, next, slot) {
+                if self.flow_control_admits(now, port, next, slot) {
                     self.hand_to_port(now, port, next, slot);
                     self.send_pauses(now);
                 }
@@ -407,11 +394,8 @@ impl<H: Hooks> Fabric<H> {
         }
         self.links.counters.packet_hops += 1;
         self.links.observe_hop(left, port, slot);
-        if !self.buffer_admits(now, port, slot) {
-            return NextHop::Nowhere;
-        }
-        let packet = self.links.lanes.packet_mut(slot);
         let Some(switch) = self.network.far_switch(port) else { return NextHop::Host };
+        let packet = self.links.lanes.packet_mut(slot);
         let next = match &mut self.selector {
             None => Some(self.network.next_port(switch, packet)),
             Some(selector) => selector.next_port(now, &self.network, &self.ports, switch, packet),
@@ -420,7 +404,7 @@ impl<H: Hooks> Fabric<H> {
             self.links.no_route(now, port, slot);
             return NextHop::Nowhere;
         };
-        if self.memory_admits(now, port, next, slot) { NextHop::Port(next) } else { NextHop::Nowhere }
+        if self.flow_control_admits(now, port, next, slot) { NextHop::Port(next) } else { NextHop::Nowhere }
     }
 
     /// Returns whether the packet in `slot`, which left at `left`, was not lost on the link of `port`. It adds the

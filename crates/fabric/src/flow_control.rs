@@ -39,7 +39,7 @@ use crate::boundary::Boundary;
 use crate::engine::EventQueue;
 use crate::faults::{Faults, Schedule};
 use crate::net::{Network, Node, Packet, Port, PortId, Slot};
-use crate::observed::{MeasurementWindow, PauseTotals};
+use crate::observed::{MeasurementWindow, PauseTotals, number_name};
 use crate::spec::FabricSpec;
 use crate::unbuildable::Unbuildable;
 use blocked::BlockedTraffic;
@@ -107,7 +107,7 @@ impl FlowControl {
         let mut control = FlowControl {
             ingress: Vec::new(),
             places: vec![PortPlaces::NOWHERE; network.links().len()],
-            memories: lossless_memories(spec)?,
+            memories: lossless_memories(spec, &number_name)?,
             pending: Vec::new(),
             paused: BTreeSet::new(),
             next_search: 0,
@@ -211,23 +211,18 @@ impl FlowControl {
         }
     }
 
-    /// Returns whether the switch at the far end of `link` has room for `packet`, and notes in the packet the port by
-    /// which it entered. With enough headroom it always has room.
+    /// Returns whether the switch at the far end of `link` has room for `packet`, which is to leave by the port `out`,
+    /// and notes in the packet the port by which it entered. With enough headroom a lossless packet always has room.
     #[inline]
-    pub fn admit(&self, link: PortId, packet: &mut Packet) -> bool {
+    pub fn admit(&mut self, link: PortId, out: PortId, packet: &mut Packet) -> bool {
         packet.ingress = self.places[link.0 as usize].local;
-        self.link(link).is_none_or(|link| match link.account {
-            Account::Own { buffer, held, .. } => held + u64::from(packet.size) <= buffer,
-            Account::InMemory(_) => true,
-        })
-    }
-
-    /// Returns whether the memory of the switch, where it has one, has room for `packet`, which has come by `link` and
-    /// is to leave by the port `out`.
-    #[inline]
-    pub fn admit_to(&mut self, link: PortId, out: PortId, packet: &Packet) -> bool {
-        let Some(&Account::InMemory(memory)) = self.link(link).map(|link| &link.account) else { return true };
-        self.memories[memory as usize].admit(self.places[out.0 as usize].egress, packet)
+        match self.link(link).map(|link| &link.account) {
+            None => true,
+            Some(Account::Own { buffer, held, .. }) => held + u64::from(packet.size) <= *buffer,
+            Some(&Account::InMemory(memory)) => {
+                self.memories[memory as usize].admit(self.places[out.0 as usize].egress, packet)
+            }
+        }
     }
 
     /// `packet` waits at `port`.
@@ -380,7 +375,7 @@ impl FlowControl {
             let (kind, peaks) = match &link.account {
                 Account::Own { account, .. } => {
                     let (shared, threshold) = account.peak();
-                    (BufferKind::Link, BufferPeaks { shared, threshold, headroom: 0 })
+                    (BufferKind::Link, BufferPeaks { shared, threshold, ..BufferPeaks::default() })
                 }
                 Account::InMemory(_) => (BufferKind::Memory, BufferPeaks::default()),
             };

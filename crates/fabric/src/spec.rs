@@ -36,6 +36,8 @@ pub struct FabricSpec {
     pub pacers_wait: bool,
     /// The wire size of a full segment in bytes: the room that a waiting sender needs, and the quantum of fair queues.
     pub full_size: u64,
+    /// The wire size of the largest packet, single packets without a transport among them: the MTU of flow control.
+    pub largest_packet: u64,
     /// The 802.1p priorities that packets may have; flow control divides its buffers among them.
     pub priorities_in_use: Priorities,
     /// The mechanism by which a switch chooses among equally short paths; a hash of the flow (ECMP) where none is on.
@@ -135,6 +137,7 @@ impl FabricSpec {
             backpressure: false,
             pacers_wait: true,
             full_size: 1_500,
+            largest_packet: 1_500,
             priorities_in_use: Priorities::one(0),
             paths: PathMechanisms::default(),
             path_selector: None,

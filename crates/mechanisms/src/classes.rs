@@ -30,6 +30,7 @@ use serde::{Deserialize, Serialize};
 use crate::by_priority::{by_priority, check_entries};
 use crate::ecn::EcnParams;
 use crate::mechanism::{EngineNeed, Marking, Mechanism, Section, Table};
+use crate::pfc::Priorities;
 use crate::{Depth, InvalidParam};
 
 pub use scheduler::ClassScheduler;
@@ -121,6 +122,18 @@ impl ClassesParams {
     pub fn entry_of(&self, priority: u8) -> Option<&str> {
         let entry = by_priority(&self.priority).ok()?.get(usize::from(priority)).copied()??;
         self.priority.keys().nth(entry).map(String::as_str)
+    }
+}
+
+impl ClassesParams {
+    /// Returns the classes with their names and priorities, where the names can be read.
+    pub fn with_priorities(&self) -> impl Iterator<Item = (&str, &ClassParams, Priorities)> {
+        let entries = by_priority(&self.priority).unwrap_or_default();
+        self.priority.iter().enumerate().map(move |(number, (name, class))| {
+            let own = (0..).zip(entries).filter(|(_, entry)| *entry == Some(number));
+            let priorities = own.fold(Priorities::default(), |set, (priority, _)| set.with(priority));
+            (name.as_str(), class, priorities)
+        })
     }
 }
 

@@ -48,7 +48,7 @@ use crate::by_priority::by_priority;
 use crate::mechanism::{EngineNeed, Mechanism, Section, Table};
 use crate::pfc::Priorities;
 
-pub use buffers::{BufferPeaks, IngressBuffers, Refusal};
+pub use buffers::{BufferPeaks, IngressBuffers, Refusal, fuller};
 pub use pause_time::{PauseExpiry, RefreshTimer, pause_time, quanta_min};
 pub use plan::{BufferPlan, HeadroomTerms, LosslessError};
 pub use watchdog::{PauseWatchdog, StormAction, WatchdogParams};

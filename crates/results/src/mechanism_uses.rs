@@ -1,7 +1,7 @@
 //! The uses of the mechanisms of a run's ports: how often each acted, and how close its buffers came to acting.
 
 use plimsoll_fabric::observed::Counters;
-use plimsoll_fabric::{BufferKind, BufferUse, FabricSpec};
+use plimsoll_fabric::{BufferKind, BufferUse, FabricSpec, PortSpec};
 use plimsoll_mechanisms::classes::ClassesParams;
 use plimsoll_mechanisms::ecn::EcnParams;
 use plimsoll_mechanisms::lossless::LosslessParams;
@@ -25,6 +25,8 @@ enum CountedAction {
     MarksOrDrops,
     Trims,
     Drops,
+    /// Packets that find no room are trimmed at the same ports.
+    DropsOrTrims,
     Pauses(BufferKind),
 }
 
@@ -33,7 +35,10 @@ impl Counted {
     pub fn of(spec: &FabricSpec) -> Counted {
         let ports = spec.tiers.iter().chain([&spec.nic]);
         let mut counted: Vec<(&'static str, CountedAction)> = Vec::new();
-        for active in ports.flat_map(|port| port.mechanisms.active()) {
+        let of_port = |port: &PortSpec| (port.mechanisms.trim.is_some(), port.mechanisms.active());
+        for (trims, active) in
+            ports.map(of_port).flat_map(|(trims, all)| all.into_iter().map(move |one| (trims, one)))
+        {
             let is = |table: Table| active.table.key == table.key;
             let marks_only =
                 is(EcnParams::TABLE) || is(PhantomQueueParams::TABLE) || is(ClassesParams::TABLE);
@@ -41,13 +46,16 @@ impl Counted {
                 () if active.marking.is_some() && marks_only => CountedAction::Marks,
                 () if active.marking.is_some() => CountedAction::MarksOrDrops,
                 () if is(TrimParams::TABLE) => CountedAction::Trims,
+                () if is(SharedBufferParams::TABLE) && trims => CountedAction::DropsOrTrims,
                 () if is(SharedBufferParams::TABLE) => CountedAction::Drops,
                 () if is(PfcParams::TABLE) => CountedAction::Pauses(BufferKind::Link),
                 () if is(LosslessParams::TABLE) => CountedAction::Pauses(BufferKind::Memory),
                 () => continue,
             };
-            if !counted.contains(&(active.table.key, action)) {
-                counted.push((active.table.key, action));
+            // Classes schedule all packets; what may never act is their marking.
+            let key = if is(ClassesParams::TABLE) { "classes.priority.*.ecn" } else { active.table.key };
+            if !counted.contains(&(key, action)) {
+                counted.push((key, action));
             }
         }
         Counted(counted)
@@ -64,6 +72,9 @@ impl Counted {
                 }
                 CountedAction::Trims => (counters.trimmed, "trimmed a packet", None),
                 CountedAction::Drops => (counters.switch_drops, "dropped a packet", None),
+                CountedAction::DropsOrTrims => {
+                    (counters.switch_drops + counters.trimmed, "dropped or trimmed a packet", None)
+                }
                 CountedAction::Pauses(kind) => {
                     let buffer = buffers.iter().find(|buffer| buffer.kind == *kind);
                     match buffer.map_or((0, 0), |buffer| (buffer.pauses, buffer.refused.lossy)) {
@@ -79,11 +90,12 @@ impl Counted {
                 action: action.to_owned(),
                 peak: buffer.map(|buffer| buffer.peaks.share()),
                 headroom_peak: buffer.map_or(0, |buffer| buffer.peaks.headroom),
-                headroom: buffer.map_or(0, |buffer| buffer.headroom),
+                headroom: buffer.map_or(0, |buffer| buffer.peaks.headroom_size),
                 dropped: buffer.map_or(0, |buffer| buffer.refused.lossless),
                 missing: buffer.map_or(0, |buffer| buffer.refused.missing),
                 refreshes: buffer.map_or(0, |buffer| buffer.refreshes),
                 storms: buffer.map_or(0, |buffer| buffer.storms),
+                dropped_lossy: buffer.map_or(0, |buffer| buffer.refused.lossy),
             }
         };
         self.0.iter().map(used).collect()

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use plimsoll_mechanisms::lossless::fuller;
 pub use plimsoll_traffic::record::{
     ExtraLoad, MessageRecord, Observation, QueryRecord, Split, Supply, WorkloadInfo,
 };
@@ -79,10 +80,10 @@ pub struct MechanismUse {
     /// The highest use of its buffers as a share of the threshold at which it acts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak: Option<f64>,
-    /// The most bytes in a headroom.
+    /// The bytes in the headroom of the link and priority that came closest to filling its own.
     #[serde(default)]
     pub headroom_peak: u64,
-    /// The smallest headroom of a link in bytes; 0 where it has none.
+    /// The size of that headroom in bytes; 0 where it has none.
     #[serde(default)]
     pub headroom: u64,
     /// The number of lossless packets that found no room.
@@ -91,6 +92,9 @@ pub struct MechanismUse {
     /// The most bytes that one of them did not find.
     #[serde(default)]
     pub missing: u64,
+    /// The number of packets of other priorities that found no room.
+    #[serde(default)]
+    pub dropped_lossy: u64,
     /// The number of frames that refreshed a pause.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub refreshes: u64,
@@ -109,9 +113,10 @@ impl MechanismUse {
     pub fn merge(&mut self, other: &MechanismUse) {
         self.acted += other.acted;
         self.peak = self.peak.into_iter().chain(other.peak).reduce(f64::max);
-        self.headroom_peak = self.headroom_peak.max(other.headroom_peak);
-        self.headroom = self.headroom.max(other.headroom);
+        let (own, others) = ((self.headroom_peak, self.headroom), (other.headroom_peak, other.headroom));
+        (self.headroom_peak, self.headroom) = fuller(own, others);
         self.dropped += other.dropped;
+        self.dropped_lossy += other.dropped_lossy;
         self.missing = self.missing.max(other.missing);
         self.refreshes += other.refreshes;
         self.storms += other.storms;

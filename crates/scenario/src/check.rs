@@ -5,6 +5,7 @@ mod circuits;
 mod classes;
 mod dscp;
 mod fault;
+mod flow_control;
 mod lossless;
 mod port;
 mod program;
@@ -59,9 +60,10 @@ pub(crate) fn check(
         checker.host(model);
         checker.circuits(model);
         checker.faults(model);
-        checker.lossless(model);
         checker.telemetry(model);
         checker.workloads(model);
+        checker.flow_control(model);
+        checker.lossless(model);
         checker.programs(model);
         checker.observe(model);
     }

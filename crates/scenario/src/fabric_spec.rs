@@ -38,6 +38,7 @@ impl Model {
             backpressure: self.waits_for_room(),
             pacers_wait: true,
             full_size: self.packet_bytes(),
+            largest_packet: self.largest_packet(),
             priorities_in_use: self
                 .used_priorities()
                 .into_iter()

@@ -117,10 +117,19 @@ impl Model {
         self.workload.keys().map(|name| self.transport_of(name)).chain(base)
     }
 
-    /// Returns the size of the largest packet, header included.
+    /// Returns the size of the transports' largest packet, header included.
     pub fn packet_bytes(&self) -> u64 {
         let packets = self.carriers().map(|of| of.segment.get().saturating_add(of.header.get()));
         packets.max().unwrap_or_default() + self.telemetry_bytes()
+    }
+
+    /// Returns the size of the largest packet of all: the transports', or a single packet without one.
+    pub fn largest_packet(&self) -> u64 {
+        let single = self
+            .workload
+            .iter()
+            .map(|(name, workload)| workload.params().largest_packet(self.transport_of(name).header).get());
+        self.packet_bytes().max(single.max().unwrap_or_default().saturating_add(self.telemetry_bytes()))
     }
 
     /// Returns whether some port writes telemetry into packets.
@@ -219,16 +228,25 @@ impl Model {
         self.used_priorities().len() as u8
     }
 
-    /// The priorities that packets may have, in ascending order.
+    /// The priorities that packets may have, in ascending order: the hosts', and the one of trimmed packets.
     pub fn used_priorities(&self) -> Vec<u8> {
         let host = &self.host;
+        // A message has the priority of its size where its workload has none.
+        let (lowest, highest) = match host.priority_by_size.len() {
+            0 => (0, 0),
+            sizes => (7 - sizes.min(7) as u8, 7),
+        };
+        let of_workloads = self.workload.keys().flat_map(|name| match self.priority_of(name) {
+            Some(priority) => priority..=priority,
+            None => lowest..=highest,
+        });
+        let of_others = self.program.iter().map(|program| program.level.unwrap_or(0));
+        let of_others = of_others.chain(self.workload.is_empty().then_some(0));
+        let of_others = of_others.chain(host.ack_priority).chain(host.cnp_priority);
+        let tiers = self.topology.tiers().iter().map(|tier| self.port.of_tier(tier));
+        let trimmed = tiers.filter_map(|port| port.trim().map(|trim| trim.priority));
         let mut used = [false; 8];
-        let by_size = (0..8u8).filter(|level| usize::from(*level) < host.priority_by_size.len());
-        let of_transports = self.carriers().filter_map(|transport| transport.priority);
-        let of_dscp = host.dscp.keys().filter_map(|workload| self.priority_of(workload));
-        let of_answers = host.ack_priority.into_iter().chain(host.cnp_priority);
-        let named = host.priority.values().copied().chain(of_dscp).chain(of_answers).chain(of_transports);
-        for priority in by_size.map(|level| 7 - level).chain(named).chain([0]) {
+        for priority in of_workloads.chain(of_others).chain(trimmed) {
             used[usize::from(priority & 7)] = true;
         }
         (0..8).filter(|priority| used[usize::from(*priority)]).collect()

@@ -14,7 +14,7 @@ use crate::facts::{Inside, NetworkFacts, TopologyCut};
 use crate::hosts::{HostName, HostSet};
 
 /// The size of the largest IP packet.
-const PACKET_MAX: Bytes = Bytes::new(65_535);
+pub(crate) const PACKET_MAX: Bytes = Bytes::new(65_535);
 
 /// An exponential distribution has one draw in a thousand above this many times its mean.
 const CUT_FROM: f64 = 6.9;

@@ -65,6 +65,12 @@ pub trait Kind {
         true
     }
 
+    /// Returns the size of the largest single packet on the wire, where the transport adds `header` to it; 0 B where a
+    /// connection carries all messages.
+    fn largest_packet(&self, _header: Bytes) -> Bytes {
+        Bytes::ZERO
+    }
+
     /// Returns whether the sizes of single packets are sizes of whole frames, header included.
     fn sizes_are_of_frames(&self) -> bool {
         false

@@ -112,7 +112,7 @@ impl PausableLink {
         back_rate: Rate,
         buffer: Bytes,
     ) -> Result<PausableLink, Unbuildable> {
-        let (mtu, priorities) = (Bytes::new(spec.full_size), spec.priorities_in_use.count());
+        let (mtu, priorities) = (Bytes::new(spec.largest_packet), spec.priorities_in_use.count());
         let link = spec.network.link(port);
         let (rate, propagation) = (link.rate, link.propagation);
         let paused = PausedLink { rate, back_rate, propagation, mtu, buffer, priorities };

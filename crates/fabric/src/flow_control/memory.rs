@@ -59,8 +59,6 @@ pub struct BufferUse {
     pub pauses: u64,
     /// The highest use of a buffer.
     pub peaks: BufferPeaks,
-    /// The smallest headroom of a link, of one priority; 0 where it is a part of the link's buffer.
-    pub headroom: u64,
     /// The packets that found no room.
     pub refused: Refused,
     /// The number of frames that refreshed a pause.
@@ -75,7 +73,6 @@ impl BufferUse {
             kind,
             pauses: 0,
             peaks: BufferPeaks::default(),
-            headroom: 0,
             refused: Refused::default(),
             refreshes: 0,
             storms: 0,
@@ -83,8 +80,6 @@ impl BufferUse {
     }
 
     fn merge(&mut self, other: &BufferUse) {
-        let smallest = [self.headroom, other.headroom].into_iter().filter(|bytes| *bytes > 0).min();
-        self.headroom = smallest.unwrap_or(0);
         self.pauses += other.pauses;
         self.refreshes += other.refreshes;
         self.storms += other.storms;
@@ -106,9 +101,8 @@ pub(super) fn merge_use(uses: &mut Vec<BufferUse>, of: &BufferUse) {
 impl SwitchMemory {
     /// Returns the use of the memory so far; its pauses are counted by link.
     pub(super) fn used(&self) -> BufferUse {
-        let headroom = self.buffers.plan().headroom.iter().copied().min().unwrap_or(0);
         let peaks = self.buffers.peaks();
-        BufferUse { peaks, headroom, refused: self.refused, ..BufferUse::none(BufferKind::Memory) }
+        BufferUse { peaks, refused: self.refused, ..BufferUse::none(BufferKind::Memory) }
     }
 
     /// Returns whether `packet`, which is to leave by the port that is opposite to the link `egress`, finds room.
@@ -126,11 +120,15 @@ impl SwitchMemory {
     }
 }
 
-/// Returns the memories of all switches that have lossless priorities, empty, in the order of the switches.
+/// Returns the memories of all switches that have lossless priorities, empty, in the order of the switches. Problems
+/// speak of a node by the `name` that it has.
 ///
 /// # Errors
 /// Fails if a memory cannot be divided, or a headroom is too small where nothing may be dropped.
-pub fn lossless_memories(spec: &FabricSpec) -> Result<Vec<SwitchMemory>, Unbuildable> {
+pub fn lossless_memories(
+    spec: &FabricSpec,
+    name: &dyn Fn(Node) -> String,
+) -> Result<Vec<SwitchMemory>, Unbuildable> {
     if !spec.tiers.iter().any(|tier| tier.lossless().is_some()) {
         return Ok(Vec::new());
     }
@@ -144,7 +142,7 @@ pub fn lossless_memories(spec: &FabricSpec) -> Result<Vec<SwitchMemory>, Unbuild
         let out = network.link(back);
         params_of[switch as usize] = spec.port(out).lossless().map(|params| (out.tier, params));
         let back_rate = schedule.slowest(back, network.link(back).rate);
-        let (rate, propagation, mtu) = (link.rate, link.propagation, Bytes::new(spec.full_size));
+        let (rate, propagation, mtu) = (link.rate, link.propagation, Bytes::new(spec.largest_packet));
         let priorities = spec.priorities_in_use.count();
         let paused = PausedLink { rate, back_rate, propagation, mtu, buffer: Bytes::ZERO, priorities };
         into[switch as usize].push((port, paused));
@@ -158,10 +156,10 @@ pub fn lossless_memories(spec: &FabricSpec) -> Result<Vec<SwitchMemory>, Unbuild
         };
         let (links, paused): (Vec<PortId>, Vec<PausedLink>) = links.into_iter().unzip();
         let plan = params.resolve(&paused, spec.priorities_in_use);
-        let plan = plan.map_err(|error| build_error(format!("switch {switch}: {error}")))?;
+        let plan = plan.map_err(|error| build_error(format!("{}: {error}", name(Node::Switch(switch)))))?;
         let too_small = plan
             .too_small()
-            .map(|(link, shortage)| format!("{}: {shortage}", port_name(network, links[link])));
+            .map(|(link, shortage)| format!("{}: {shortage}", port_name(network, links[link], name)));
         if let Some(problem) = too_small.as_ref().filter(|_| !params.may_drop) {
             return Err(build_error(problem.clone()));
         }

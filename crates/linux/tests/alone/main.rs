@@ -220,7 +220,7 @@ fn what_is_not_emulated_is_said_before_anything_is_made() {
              [workload.i]\nkind = 'incast'\nsize = '1KB'\nevery = '1s'\n",
             "host.dscp",
         ),
-        ("[port.switch]\nint = {}\n[workload.p]\nkind = 'ping'\n", "port.*.int"),
+        ("[port.switch]\nint = {}\n[workload.p]\nkind = 'ping'\n", "port.switch.int"),
     ] {
         let error = check(&model(&format!("{RACK}{lines}")), &options()).unwrap_err();
         let EmulateError::Unbuildable(unbuildable) = &error else { panic!("{error}") };

@@ -1,5 +1,7 @@
 //! [`IngressBuffers`]: the memory of one switch at work.
 
+use std::cmp::Ordering;
+
 use super::{BufferPlan, share};
 use crate::pfc::{PRIORITIES, Priorities, Signal};
 
@@ -35,8 +37,10 @@ pub struct BufferPeaks {
     pub shared: u64,
     /// The threshold of that link and priority at that time.
     pub threshold: u64,
-    /// The most bytes that one link and priority had in its headroom.
+    /// The bytes in the headroom of the link and priority that came closest to filling its own.
     pub headroom: u64,
+    /// The size of that headroom; 0 where no packet has come, or the link has none.
+    pub headroom_size: u64,
 }
 
 impl BufferPeaks {
@@ -51,12 +55,33 @@ impl BufferPeaks {
 
     /// Merges the peaks of another switch, or of the same after that.
     pub fn merge(&mut self, other: BufferPeaks) {
-        self.headroom = self.headroom.max(other.headroom);
+        let own = (self.headroom, self.headroom_size);
+        (self.headroom, self.headroom_size) = fuller(own, (other.headroom, other.headroom_size));
         let of_self = u128::from(self.shared) * u128::from(other.threshold);
         if u128::from(other.shared) * u128::from(self.threshold) > of_self
             || self.threshold == 0 && self.shared == 0
         {
             (self.shared, self.threshold) = (other.shared, other.threshold);
+        }
+    }
+}
+
+/// Returns the headroom that is filled further, of two with their used bytes and sizes; of equally full ones the
+/// smaller. One without a size is not there.
+pub fn fuller(one: (u64, u64), other: (u64, u64)) -> (u64, u64) {
+    if one.1 == 0 || other.1 == 0 {
+        return if one.1 == 0 { other } else { one };
+    }
+    let share = |(used, _): (u64, u64), (_, size): (u64, u64)| u128::from(used) * u128::from(size);
+    match share(one, other).cmp(&share(other, one)) {
+        Ordering::Greater => one,
+        Ordering::Less => other,
+        Ordering::Equal => {
+            if one.1 <= other.1 {
+                one
+            } else {
+                other
+            }
         }
     }
 }
@@ -139,7 +164,8 @@ impl IngressBuffers {
         let after = plan.threshold_bytes(self.shared_used);
         // Headroom is used above the threshold, and where the shared memory is full.
         let used = if account.headroom > 0 { (shared + account.headroom).max(after) } else { shared };
-        self.peaks.merge(BufferPeaks { shared: used, threshold: after, headroom: account.headroom });
+        let (headroom, headroom_size) = (account.headroom, plan.headroom[usize::from(ingress)]);
+        self.peaks.merge(BufferPeaks { shared: used, threshold: after, headroom, headroom_size });
         let pauses = account.headroom > 0 || shared > 0 && shared >= after;
         if !pauses || account.is_paused {
             return None;

@@ -159,6 +159,11 @@ impl BufferPlan {
         Some((link, format!("`headroom` {headroom} is {missing} less than the link needs, {needed}")))
     }
 
+    /// Returns the threshold where it is fixed.
+    pub fn fixed_threshold(&self) -> Option<Bytes> {
+        self.alpha.is_none().then(|| Bytes::new(self.threshold))
+    }
+
     /// Returns the threshold of one link and priority while `used` bytes of the shared memory are in use.
     pub fn threshold(&self, used: u64) -> Bytes {
         Bytes::new(self.threshold_bytes(used))
@@ -185,12 +190,31 @@ impl BufferPlan {
     /// Returns the largest fixed threshold at which all links and priorities have room at once: DCQCN's
     /// `(B - 8 n t_flight) / (8 n)`.
     pub fn even_share(&self) -> Bytes {
-        Bytes::new(self.shared / (self.needed.len() as u64 * self.priorities).max(1))
+        Bytes::new(self.shared / self.accounts())
+    }
+
+    /// Returns the threshold of each of the `n` links and priorities while all of them use as much as theirs: `alpha x
+    /// shared / (1 + n alpha)`, or the fixed threshold, of which no more fits than [`BufferPlan::even_share`].
+    pub fn together(&self) -> Bytes {
+        let one = 1u128 << super::ALPHA_BITS;
+        match self.alpha.map(u128::from) {
+            Some(alpha) => {
+                let all = one + alpha * u128::from(self.accounts());
+                Bytes::new((alpha * u128::from(self.shared) / all) as u64)
+            }
+            None => self.even_share().min(Bytes::new(self.threshold)),
+        }
+    }
+
+    /// Returns the number of ingress links and priorities that share the memory, at least 1.
+    fn accounts(&self) -> u64 {
+        (self.needed.len() as u64).saturating_mul(self.priorities).max(1)
     }
 
     /// Returns the bound on the ECN thresholds of egress queues that mark before any link is paused, even if all bytes
     /// of all queues came by one link: with `n` links and `p` priorities `alpha x shared / (n (1 + alpha p))`, DCQCN's
-    /// `beta (B - 8 n t_flight) / (8 n (beta + 1))`. `threshold / n` where the threshold is fixed.
+    /// `beta (B - 8 n t_flight) / (8 n (beta + 1))`. A fixed threshold, of which no more is used than there is
+    /// shared memory, over `n`.
     pub fn ecn_first_below(&self) -> Bytes {
         let links = self.needed.len().max(1) as u128;
         let one = 1u128 << super::ALPHA_BITS;
@@ -198,7 +222,7 @@ impl BufferPlan {
             Some(alpha) => {
                 alpha * u128::from(self.shared) / (links * (one + alpha * u128::from(self.priorities)))
             }
-            None => u128::from(self.threshold) / links,
+            None => u128::from(self.threshold.min(self.shared)) / links,
         };
         Bytes::new(bound as u64)
     }

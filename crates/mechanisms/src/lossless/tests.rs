@@ -113,9 +113,16 @@ fn dcqcn_formulas() {
     }
     let ecn = beta * shared / (8.0 * ports * (beta + 1.0));
     assert_eq!(plan.ecn_first_below().get(), ecn as u64, "21.76 KB");
+    let all = 32.0 * 8.0;
+    assert_eq!(plan.together().get(), (shared / (1.0 + all)) as u64);
     // With the fixed threshold it is below one packet, and no ECN threshold marks first.
     let fixed = format!("{text}\nthreshold = '24475B'");
     let fixed = params(&fixed).resolve(&[link(); 32], Priorities::ALL).unwrap();
     assert_eq!(fixed.ecn_first_below().get(), 764);
     assert_eq!(fixed.threshold(5_000_000).get(), 24_475);
+    assert_eq!(fixed.together().get(), 24_475);
+    // A threshold above the shared memory is never reached: no more than that memory is used.
+    let high = params(&format!("{text}\nthreshold = '64MB'")).resolve(&[link(); 4], set(&[0])).unwrap();
+    assert_eq!((high.together().get(), high.ecn_first_below().get()), (high.shared / 4, high.shared / 4));
+    assert_eq!(fixed.fixed_threshold(), Some(Bytes::new(24_475)));
 }

@@ -41,21 +41,24 @@ impl MechanismSummary {
     /// Returns whether a report has a line about the mechanism: it never acted, or its buffers have more to say than
     /// counters do.
     pub fn is_notable(&self) -> bool {
-        self.used.acted == 0 || self.used.headroom > 0
+        let MechanismUse { acted, headroom, dropped, dropped_lossy, .. } = self.used;
+        acted == 0 || headroom > 0 || dropped > 0 || dropped_lossy > 0
     }
 }
 
 impl fmt::Display for MechanismSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let MechanismSummary { variant, used } = self;
-        let MechanismUse { key, acted, action, peak, headroom_peak, headroom, .. } = used;
-        let MechanismUse { dropped, missing, refreshes, storms, .. } = used;
+        let MechanismUse { key, acted, action, headroom_peak, headroom, dropped, .. } = used;
+        let MechanismUse { missing, dropped_lossy, refreshes, storms, .. } = used;
+        let count = |number: u64| grouped(&number.to_string());
         write!(f, "{variant}: `{key}` ")?;
         match acted {
             0 => f.write_str("never acted")?,
-            acted => write!(f, "{action} {} times", grouped(&acted.to_string()))?,
+            acted => write!(f, "{action} {} times", count(*acted))?,
         }
-        match peak {
+        // Without an action the peak says how far it was from one; lossy packets are dropped without any.
+        match used.peak.filter(|peak| *acted == 0 || *peak > 0.0) {
             Some(peak) if peak.is_finite() => write!(f, ": at most {:.0} % of its threshold", 100.0 * peak)?,
             Some(_) => f.write_str(": its threshold fell to 0")?,
             None => return Ok(()),
@@ -63,21 +66,22 @@ impl fmt::Display for MechanismSummary {
         if *acted == 0 {
             return f.write_str(" was used");
         }
-        let (headroom_peak, headroom) = (Bytes::new(*headroom_peak), Bytes::new(*headroom));
-        write!(f, " and {headroom_peak} of a headroom were used, of which the smallest is {headroom}")?;
+        if *headroom > 0 {
+            let (used, all) = (Bytes::new(*headroom_peak), Bytes::new(*headroom));
+            write!(f, ", and {used} of a headroom of {all}")?;
+        }
         if *dropped > 0 {
-            let dropped = grouped(&dropped.to_string());
-            write!(
-                f,
-                "; {dropped} lossless packets were dropped, for up to {} too little",
-                Bytes::new(*missing)
-            )?;
+            let missing = Bytes::new(*missing);
+            write!(f, "; {} lossless packets were dropped, for up to {missing} too little", count(*dropped))?;
+        }
+        if *dropped_lossy > 0 && dropped_lossy != acted {
+            write!(f, "; {} lossy packets were dropped", count(*dropped_lossy))?;
         }
         if *refreshes > 0 {
-            write!(f, "; {} frames refreshed pauses", grouped(&refreshes.to_string()))?;
+            write!(f, "; {} frames refreshed pauses", count(*refreshes))?;
         }
         if *storms > 0 {
-            write!(f, "; watchdogs found {} storms of pauses", grouped(&storms.to_string()))?;
+            write!(f, "; watchdogs found {} storms of pauses", count(*storms))?;
         }
         Ok(())
     }
@@ -107,15 +111,30 @@ mod tests {
         assert_eq!(said(used(0, None)), "A: `lossless` never acted");
         let mut full = used(1_200, Some(1.04));
         (full.headroom_peak, full.headroom) = (3_100, 17_084);
-        let sentence = "A: `lossless` paused a sender 1,200 times: at most 104 % of its threshold and 3.1KB of \
-                        a headroom were used, of which the smallest is 17.084KB";
+        let sentence = "A: `lossless` paused a sender 1,200 times: at most 104 % of its threshold, and 3.1KB of \
+                        a headroom of 17.084KB";
         assert_eq!(said(full.clone()), sentence);
         (full.dropped, full.missing) = (12, 84);
         let lost = "; 12 lossless packets were dropped, for up to 84B too little";
         assert_eq!(said(full.clone()), format!("{sentence}{lost}"));
+        full.dropped_lossy = 5_000;
+        let lossy = "; 5,000 lossy packets were dropped";
+        assert_eq!(said(full.clone()), format!("{sentence}{lost}{lossy}"));
         (full.refreshes, full.storms) = (1_500, 2);
         let timed = "; 1,500 frames refreshed pauses; watchdogs found 2 storms of pauses";
-        assert_eq!(said(full), format!("{sentence}{lost}{timed}"));
+        assert_eq!(said(full), format!("{sentence}{lost}{lossy}{timed}"));
+        let lossy = MechanismUse { dropped_lossy: 11_634, ..used(11_634, Some(0.0)) };
+        let lossy = MechanismUse { action: "dropped a lossy packet".into(), ..lossy };
+        assert_eq!(said(lossy), "A: `lossless` dropped a lossy packet 11,634 times");
+    }
+
+    /// Without headroom there is none to report, and the drops are reported.
+    #[test]
+    fn drops_are_notable() {
+        let notable = |used: MechanismUse| MechanismSummary { variant: "A".into(), used }.is_notable();
+        assert!(!notable(used(103, Some(1.0))) && notable(used(0, Some(0.5))));
+        assert!(notable(MechanismUse { dropped: 1, ..used(103, Some(1.0)) }));
+        assert!(notable(MechanismUse { dropped_lossy: 1, ..used(103, Some(1.0)) }));
     }
 
     #[test]
@@ -130,6 +149,9 @@ mod tests {
         });
         assert_eq!((sum.acted, sum.peak, sum.headroom_peak, sum.headroom), (5, Some(1.5), 7, 9));
         assert_eq!((sum.dropped, sum.missing), (1, 3));
+        // The headroom that was filled further, of whatever size.
+        sum.merge(&MechanismUse { headroom_peak: 8, headroom: 20, ..used(0, None) });
+        assert_eq!((sum.headroom_peak, sum.headroom), (7, 9));
         sum.merge(&used(0, None));
         assert_eq!((sum.acted, sum.peak), (5, Some(1.5)));
     }

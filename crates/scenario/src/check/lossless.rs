@@ -3,6 +3,7 @@
 use plimsoll_fabric::{SwitchMemory, Unbuildable, lossless_memories};
 use plimsoll_mechanisms::Mechanism;
 use plimsoll_mechanisms::lossless::LosslessParams;
+use plimsoll_units::Bytes;
 
 use super::Checker;
 use super::port::keys;
@@ -45,7 +46,7 @@ impl Checker<'_> {
             return;
         }
         let Ok(spec) = model.fabric_spec() else { return };
-        match lossless_memories(&spec) {
+        match lossless_memories(&spec, &|node| model.topology.node_name(node)) {
             Ok(memories) => self.memories(&memories, spec.network.tiers(), model.packet_bytes()),
             Err(Unbuildable { key, problem }) => {
                 let path = self.path_of(key.split('.').nth(1).unwrap_or("switch"), "lossless");
@@ -74,6 +75,18 @@ impl Checker<'_> {
                     "each full packet ({packet} B) pauses its sender: the threshold is {alone} at most"
                 );
                 self.warn(&keys(&path), message, "a larger `memory`, `alpha` or `threshold`");
+            }
+            let too_high = |memory: &SwitchMemory| {
+                let plan = memory.buffers.plan();
+                plan.fixed_threshold().filter(|threshold| threshold.get() > plan.shared).map(|_| plan.shared)
+            };
+            if let Some(shared) = memories.iter().filter(|memory| memory.tier == number).find_map(too_high) {
+                let shared = Bytes::new(shared);
+                let message = format!(
+                    "it is never reached: {shared} are shared, and senders are paused once they are full"
+                );
+                let key = [&path[0], &path[1], &path[2], "threshold"];
+                self.warn(&key, message, format!("at most {shared}, or a larger `memory`"));
             }
             if let Some(problem) = of_tier.find_map(|memory| memory.too_small.as_ref()) {
                 self.warn(&keys(&path), problem, "leave `headroom` out for what every link needs");

@@ -2,7 +2,6 @@
 
 use plimsoll_fabric::net::topology::Link;
 use plimsoll_fabric::net::{Network, Node};
-use plimsoll_mechanisms::pfc::PausedLink;
 use plimsoll_mechanisms::shared_buffer::SharedBufferParams;
 use plimsoll_mechanisms::telemetry::IntParams;
 use plimsoll_mechanisms::{Active, Depth, Marking};
@@ -34,7 +33,6 @@ impl Checker<'_> {
         self.order_of_service(name, port, model);
         self.classes(name, port, model);
         self.trimming(name, port, model);
-        self.flow_control(name, port, model);
         if name == "host" && port.shared_buffer().is_some() {
             self.error(&keys(&shared), "a NIC shares its buffer with no other port", "switch ports only");
         }
@@ -142,35 +140,6 @@ impl Checker<'_> {
             );
             self.warn(&keys(&path), message, format!("a lower threshold, or a larger `{key}`"));
             return;
-        }
-    }
-
-    /// Flow control whose thresholds and headroom fit the buffer of every link.
-    fn flow_control(&mut self, name: &str, port: &Port, model: &Model) {
-        let Some(params) = port.pfc() else { return };
-        let path = self.path_of(name, "pfc");
-        if name == "host" {
-            self.error(&keys(&path), "a host's NIC does not pause others", "switch ports only");
-            return;
-        }
-        let QueueLimit::Bytes(buffer) = port.buffer else {
-            let path = self.path_of(name, "buffer");
-            self.error(
-                &keys(&path),
-                "flow control shares out a buffer in bytes",
-                "a size, such as \"128KB\"",
-            );
-            return;
-        };
-        let mtu = Bytes::new(model.packet_bytes());
-        for (rate, propagation) in model.topology.link_classes() {
-            let priorities = model.priorities_in_use();
-            let link = PausedLink { rate, back_rate: rate, propagation, mtu, buffer, priorities };
-            if let Err(error) = params.resolve(&link) {
-                let allowed = "a buffer with room for thresholds and headroom of every class";
-                self.error(&keys(&path), error.to_string(), allowed);
-                return;
-            }
         }
     }
 

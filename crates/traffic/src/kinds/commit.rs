@@ -132,6 +132,10 @@ impl Kind for Commit {
         self.over == CommitOver::Tcp
     }
 
+    fn largest_packet(&self, header: Bytes) -> Bytes {
+        if self.uses_transport() { Bytes::ZERO } else { self.message + header }
+    }
+
     fn expected_records(&self, _: &dyn NetworkFacts, _: bool) -> Option<ExpectedRecords> {
         Some(ExpectedRecords::new("count", self.start).limit(number(self.count)).queries(0.0))
     }

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::arrivals::Arrivals;
-use crate::check::{Directed, WorkloadCheck, WorkloadDemand};
+use crate::check::{Directed, PACKET_MAX, WorkloadCheck, WorkloadDemand};
 use crate::distribution::{Sampler, SizeDistribution, exponential};
 use crate::draw::{stretched, uniform_choice};
 use crate::facts::NetworkFacts;
@@ -83,6 +83,12 @@ impl Kind for Packets {
 
     fn uses_transport(&self) -> bool {
         false
+    }
+
+    fn largest_packet(&self, _header: Bytes) -> Bytes {
+        // Draws of a distribution without a bound are cut.
+        let largest = self.size.largest().map(|largest| Bytes::new(largest.ceil() as u64));
+        largest.unwrap_or(PACKET_MAX).min(PACKET_MAX)
     }
 
     fn sizes_are_of_frames(&self) -> bool {

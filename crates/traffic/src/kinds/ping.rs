@@ -117,6 +117,10 @@ impl Kind for Ping {
         self.over == PingOver::Tcp
     }
 
+    fn largest_packet(&self, header: Bytes) -> Bytes {
+        if self.uses_transport() { Bytes::ZERO } else { self.size + header }
+    }
+
     fn expected_records(&self, _: &dyn NetworkFacts, has_duration: bool) -> Option<ExpectedRecords> {
         if self.one_at_a_time && has_duration {
             return None;

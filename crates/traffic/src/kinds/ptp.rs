@@ -111,6 +111,10 @@ impl Kind for Ptp {
         false
     }
 
+    fn largest_packet(&self, header: Bytes) -> Bytes {
+        self.size + header
+    }
+
     fn expected_records(&self, facts: &dyn NetworkFacts, _: bool) -> Option<ExpectedRecords> {
         let clients = host_count(facts, &self.clients, &[&self.server]);
         let per_second = clients / self.interval.as_secs_f64().max(1e-12);

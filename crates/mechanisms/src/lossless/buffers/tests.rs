@@ -58,7 +58,16 @@ fn a_packet_takes_reserve_then_shared_then_headroom() {
     assert_eq!((buffers.shared_used, buffers.plan.threshold_bytes(50_000)), (50_000, 50_000));
     assert_eq!(buffers.offer(0, 3, 5_584), Ok(None));
     assert_eq!(buffers.offer(0, 3, 1), Err(Refusal::Headroom { missing: 1 }));
-    assert_eq!(buffers.peaks(), BufferPeaks { shared: 55_584, threshold: 50_000, headroom: 5_584 });
+    let full = BufferPeaks { shared: 55_584, threshold: 50_000, headroom: 5_584, headroom_size: 5_584 };
+    assert_eq!(buffers.peaks(), full);
+    // More bytes in a larger headroom are further from filling it.
+    let mut merged = BufferPeaks { headroom: 9_000, headroom_size: 20_000, ..full };
+    merged.merge(full);
+    assert_eq!((merged.headroom, merged.headroom_size), (5_584, 5_584));
+    for (one, other, most) in [((0, 0), (0, 9), (0, 9)), ((0, 9), (0, 7), (0, 7)), ((1, 9), (2, 20), (1, 9))]
+    {
+        assert_eq!((fuller(one, other), fuller(other, one)), (most, most));
+    }
     // Headroom is given back first, then shared memory.
     assert!(buffers.depart(0, 3, 5_584).is_empty());
     assert_eq!(buffers.shared_used, 50_000);

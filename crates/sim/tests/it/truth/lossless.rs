@@ -17,6 +17,15 @@ fn incast(lossless: &str, rest: &str) -> Run {
     ))
 }
 
+/// The same into ports of another kind.
+fn incast_beside(queue: &str) -> Run {
+    run(&format!(
+        "version = 1\ntitle = 'beside'\n[run]\nduration = '5ms'\ndrain = '2s'\n[topology]\nkind = 'rack'\n\
+         hosts = 8\nrate = '10Gbps'\ndelay = '1us'\n[transport]\nhandshake = false\nmin_rto = '1ms'\n\
+         [port.switch]\n{queue}\n[workload.bulk]\nkind = 'incast'\nsize = '30KB'\nevery = '1ms'\n"
+    ))
+}
+
 fn pauses(run: &Run) -> u64 {
     run.links.iter().map(|link| link.pauses).sum()
 }
@@ -66,6 +75,87 @@ fn only_lossless_priorities_are_lossless() {
             .counters
     };
     assert!(drops("0.02").switch_drops > drops("8.0").switch_drops);
+}
+
+/// A leaf trims and its spine is lossless: the headers have a priority of their own, which the spine has room for.
+#[test]
+fn headers_from_another_tier_have_room() {
+    for spine in ["lossless = { memory = '160KB', reserve = '500B' }", "pfc = {}\nbuffer = '30KB'"] {
+        let run = run(&format!(
+            "version = 1\ntitle = 'tiers'\n[run]\nduration = '2ms'\ndrain = '1s'\n[topology]\nkind = 'leaf-spine'\n\
+             leaves = 3\nspines = 1\nhosts_per_leaf = 6\nrate = '25Gbps'\nfabric_rate = '25Gbps'\ndelay = '1us'\n\
+             [transport]\nkind = 'cubic'\nack_every = 1\nhandshake = false\ninitial_window = 100\n\
+             min_rto = '1ms'\ninitial_rto = '1ms'\n[port.leaf]\nbuffer = '6KB'\n\
+             trim = {{ bounce = true, queue = '100KB', header = '512B' }}\n[port.spine]\n{spine}\n\
+             [observe]\nlinks = true\n\
+             [workload.w]\nkind = 'incast'\nto = 'h0'\nsize = '100KB'\nevery = '500us'\nrounds = 3\n"
+        ));
+        assert!(run.counters.trimmed > 100 && pauses(&run) > 10, "{:?}", run.counters);
+        let at_spine = run.links.iter().filter(|link| link.from == "spine0");
+        assert_eq!(at_spine.map(|link| link.drops).sum::<u64>(), 0, "{spine}");
+        assert_whole(&run);
+    }
+}
+
+/// The headroom has room for the largest packet, whether it is the transport's or one without a transport.
+#[test]
+fn raw_packets_have_headroom() {
+    for (size, queue) in [
+        ("'9000B'", "lossless = { memory = '400KB', reserve = '0B' }"),
+        (
+            "{ kind = 'uniform', min = '64B', max = '9000B' }",
+            "lossless = { memory = '400KB', reserve = '0B' }",
+        ),
+        ("'9000B'", "buffer = '60KB'\npfc = {}"),
+    ] {
+        let run = run(&format!(
+            "version = 1\ntitle = 'raw'\n[run]\nduration = '1ms'\ndrain = '1s'\n[topology]\nkind = 'rack'\n\
+             hosts = 5\nrate = '25Gbps'\ndelay = '1us'\n[port.switch]\n{queue}\n[observe]\nlinks = true\n\
+             [workload.a]\nkind = 'packets'\nfrom = ['h1', 'h2', 'h3', 'h4']\nto = 'h0'\nsize = {size}\n\
+             load = '24Gbps'\n"
+        ));
+        assert!(pauses(&run) > 10, "{queue} {size}");
+        assert_eq!(run.counters.packets_lost(), 0, "{queue} {size}");
+    }
+}
+
+/// The priorities of packets share a memory, and no others: one of 70 KB is enough for one priority of four links.
+#[test]
+fn memory_is_divided_by_the_priorities_of_packets() {
+    let text = |host: &str| {
+        format!(
+            "version = 1\ntitle = 'one'\n[run]\nduration = '1ms'\n[topology]\nkind = 'rack'\nhosts = 4\n\
+             rate = '25Gbps'\ndelay = '1us'\n[host]\n{host}[port.switch.lossless]\nmemory = '70KB'\n\
+             [workload.w]\nkind = 'all-to-all'\nsize = '50KB'\nload = 0.3\n"
+        )
+    };
+    for host in ["", "priority = { w = 3 }\n", "priority = { w = 3 }\nack_priority = 3\n"] {
+        let run = run(&text(host));
+        assert_eq!(run.counters.switch_drops, 0, "{host}");
+    }
+    let two = text("priority = { w = 3 }\nack_priority = 7\n");
+    assert!(plimsoll_scenario::Scenario::parse("two", &two, std::path::Path::new(".")).is_err());
+}
+
+/// A packet that a switch has no room for is dropped at the port of that switch by which it was to leave.
+#[test]
+fn drops_are_counted_where_they_happen() {
+    for spine in [
+        "buffer = '30KB'\npfc = { headroom = '1B' }",
+        "lossless = { memory = '100KB', reserve = '0B', headroom = '1B', threshold = '20KB', may_drop = true }",
+    ] {
+        let run = run(&format!(
+            "version = 1\ntitle = 'drops'\n[run]\nduration = '1ms'\ndrain = '1s'\n[topology]\nkind = 'leaf-spine'\n\
+             leaves = 3\nspines = 1\nhosts_per_leaf = 4\nrate = '25Gbps'\ndelay = '1us'\n[transport]\n\
+             ack_every = 1\nhandshake = false\ninitial_window = 100\nmin_rto = '1ms'\ninitial_rto = '1ms'\n\
+             [port.spine]\n{spine}\n[observe]\nlinks = true\n\
+             [workload.a]\nkind = 'incast'\nto = 'h0'\nsize = '100KB'\nevery = '1ms'\n"
+        ));
+        let drops: Vec<_> = run.links.iter().filter(|link| link.drops > 0).collect();
+        let ends: Vec<_> = drops.iter().map(|link| (link.from.as_str(), link.to.as_str())).collect();
+        assert_eq!(ends, [("spine0", "leaf0")], "{spine}");
+        assert_eq!(drops[0].drops, run.counters.switch_drops, "{spine}");
+    }
 }
 
 /// Two hosts send to a third and are paused by turns, while another sends 500 KB to the first of them: each frame takes
@@ -233,6 +323,8 @@ fn a_mechanism_that_never_acted_is_named() {
     }
     assert!(used("ecn = { threshold = '3KB' }").acted > 0);
     assert!(used("trim = {}\nbuffer = '3KB'").acted > 0);
+    let classes = used("classes = { priority = { '0' = { weight = 1, ecn = { threshold = '900KB' } } } }");
+    assert_eq!((classes.key.as_str(), classes.acted), ("classes.priority.*.ecn", 0));
     for (text, acts) in [
         ("pfc = {}\nbuffer = '100KB'", false),
         ("pfc = {}\nbuffer = '12KB'", true),
@@ -244,6 +336,29 @@ fn a_mechanism_that_never_acted_is_named() {
         assert_eq!(used.acted > 0, acts, "{text}: {used:?}");
         assert!(peak > 0.01 && (peak >= 1.0) == acts, "{text}: {peak}");
     }
+}
+
+/// A shared buffer acts where a packet without room in it is trimmed.
+#[test]
+fn a_shared_buffer_that_causes_trims_has_acted() {
+    let run = incast_beside("shared_buffer = { total = '30KB' }\ntrim = { queue = '100KB' }");
+    let acted = |key: &str| run.mechanisms.iter().find(|used| used.key == key).unwrap().acted;
+    assert!(run.counters.trimmed > 0 && acted("trim") == run.counters.trimmed, "{:?}", run.counters);
+    assert_eq!(acted("shared_buffer"), run.counters.trimmed + run.counters.switch_drops);
+}
+
+/// A report says what lossless buffers dropped, also beside pauses and without headroom.
+#[test]
+fn drops_of_lossless_buffers_are_in_their_use() {
+    let none = incast("memory = '2MB', reserve = '0B', alpha = 0.01, headroom = '0B', may_drop = true", "");
+    let [used] = &none.mechanisms[..] else { panic!("{:?}", none.mechanisms) };
+    assert!(used.acted > 0 && used.dropped > 0 && used.headroom == 0, "{used:?}");
+    let lossy = incast("memory = '400KB', priorities = '7', reserve = '2KB'", "[host]\nack_priority = 7\n");
+    let [used] = &lossy.mechanisms[..] else { panic!("{:?}", lossy.mechanisms) };
+    assert_eq!(used.dropped_lossy, lossy.counters.switch_drops);
+    let full = incast("memory = '400KB'", "");
+    let used = &full.mechanisms[0];
+    assert!(used.headroom_peak > 0 && used.headroom_peak <= used.headroom, "{used:?}");
 }
 
 /// Hosts 1 to 5 send to host 0, and host 1 to host 6 as well, at the same priority.
