@@ -592,6 +592,23 @@ class LosslessParams(TypedDict, total=False):
     response: Span
     """How long a sender takes to obey a pause that has arrived, at most 1 ms; it ends the packet that it is sending
     in any case. Default 0 s."""
+    quanta: int
+    """The length of a pause, in units of 512 bit times of the link: 1 to 65535. The switch refreshes a pause when
+    half of it is left, by a frame that takes its time on the link. Default none: a pause lasts until the resume."""
+    watchdog: WatchdogParams
+    """Ports of the switch that stay paused stop to obey their pauses. Default none."""
+
+
+class WatchdogParams(TypedDict, total=False):
+    """The watchdog of the ports of a switch: a priority that stays paused stops to obey its pauses, so that a
+    circle of pauses is broken."""
+    detection: Span
+    """A priority that is paused without a break for so long is in a storm: at least 1 us. Default 200 ms, as
+    SONiC's."""
+    restoration: Span
+    """A storm ends once the priority was not paused for so long: at least 1 us. Default 200 ms."""
+    action: StormAction
+    """What becomes of the packets of the priority in a storm. Default `drop`."""
 
 
 class Host(TypedDict, total=False):
@@ -2438,6 +2455,23 @@ class LosslessParamsPartial(TypedDict, total=False):
     response: Span
     """How long a sender takes to obey a pause that has arrived, at most 1 ms; it ends the packet that it is sending
     in any case. Default 0 s."""
+    quanta: int
+    """The length of a pause, in units of 512 bit times of the link: 1 to 65535. The switch refreshes a pause when
+    half of it is left, by a frame that takes its time on the link. Default none: a pause lasts until the resume."""
+    watchdog: WatchdogParamsPartial
+    """Ports of the switch that stay paused stop to obey their pauses. Default none."""
+
+
+class WatchdogParamsPartial(TypedDict, total=False):
+    """The watchdog of the ports of a switch: a priority that stays paused stops to obey its pauses, so that a
+    circle of pauses is broken."""
+    detection: Span
+    """A priority that is paused without a break for so long is in a storm: at least 1 us. Default 200 ms, as
+    SONiC's."""
+    restoration: Span
+    """A storm ends once the priority was not paused for so long: at least 1 us. Default 200 ms."""
+    action: StormAction
+    """What becomes of the packets of the priority in a storm. Default `drop`."""
 
 
 class HostPartial(TypedDict, total=False):
@@ -3806,6 +3840,9 @@ MarkSpacing = Literal["spread", "independent"]
 
 WredQueue = Literal["priority", "port"]
 """Chooses the queue that the rule of a priority reads."""
+
+StormAction = Literal["drop", "forward"]
+"""What becomes of packets in a storm."""
 
 PortEngine = Literal["auto", "express", "general", "explicit"]
 """The engine that computes the departures of a port."""

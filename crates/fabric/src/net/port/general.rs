@@ -326,7 +326,7 @@ impl General {
             self.discarded = priorities;
             let others = Priorities::ALL.without(priorities);
             let sent = self.pop_allowed(id, now, PauseState::default().and(others), sink);
-            assert!(sent.is_none(), "only discarded packets may be taken out");
+            assert!(sent.is_none(), "a discipline takes out no packet of a paused priority");
             self.note_change::<ANY>(now);
         }
     }

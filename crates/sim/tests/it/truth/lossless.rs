@@ -284,10 +284,8 @@ fn a_watchdog_breaks_a_circle_of_pauses() {
         );
         let used = &alone.mechanisms[0];
         assert!(used.storms > 0, "{used:?}");
-        assert!(
-            alone.counters.switch_drops > 0,
-            "{more}: what is dropped, or sent into a full switch, is lost"
-        );
+        // What is sent on in a storm finds room in the headroom here.
+        assert_eq!(alone.counters.switch_drops > 0, more.is_empty(), "{more}: {:?}", alone.counters);
         assert_eq!(alone.counters.packets_accounted_for(), alone.counters.packets_sent);
         for threads in [2, 4] {
             let outcome = run_in_parts(&model, threads, &mut |_| true).unwrap();

@@ -76,6 +76,16 @@ impl Case {
         // Raw packets wait for no room.
         let nic_drops = nic_drops || (nic.contains("buffer") && workloads.contains("'packets'"));
         let (delay, topology) = (dice.delay(), &net.table);
+        let lossless = pauses && !(links_die || drops_early || nic_drops);
+        // A watchdog drops packets, or sends them into full buffers.
+        let action = ["drop", "forward"][seed as usize % 2];
+        let watchdog =
+            format!(", watchdog = {{ detection = '50us', restoration = '20us', action = '{action}' }}");
+        let queue = match lossless {
+            true => queue,
+            false => queue
+                .replace("lossless = { memory = '8MB'", &format!("lossless = {{ memory = '8MB'{watchdog}")),
+        };
         let text = format!(
             "version = 1\ntitle = 'chaos {seed}'\n[run]\nseed = {seed}\nduration = '20ms'\ndrain = '10s'\n\
              [paths]\nconvergence_delay = '{converges}'\n{paths}\
@@ -85,7 +95,7 @@ impl Case {
             topology.replace("DELAY", delay)
         );
         Case {
-            lossless: pauses && !(links_die || drops_early || nic_drops || queue.contains("watchdog")),
+            lossless,
             links_die,
             ends_whole: faults_end,
             may_deadlock: pauses && (!net.up_down || links_die),
@@ -230,9 +240,7 @@ fn discipline(dice: &mut Dice, pauses: bool) -> String {
             "{ memory = '8MB', alpha = 0.002 }",
             "{ memory = '8MB', alpha = 0.01, reserve = '0B', resume_offset = '0B', response = '2us' }",
             "{ memory = '8MB', threshold = '2KB', reserve = '1KB' }",
-            "{ memory = '8MB', alpha = 0.002, quanta = 20000 }",
-            "{ memory = '8MB', threshold = '2KB', quanta = 65535, watchdog = { detection = '90us', restoration = '40us' } }",
-            "{ memory = '8MB', alpha = 0.002, watchdog = { detection = '30us', restoration = '9us', action = 'forward' } }",
+            "{ memory = '8MB', alpha = 0.002, quanta = 6000 }",
         ]);
         let pauses = if dice.once_in(2) { format!("pfc = {pfc}") } else { format!("lossless = {lossless}") };
         let served = if dice.once_in(3) { classes(dice) } else { format!("order = '{order}'\n") };
