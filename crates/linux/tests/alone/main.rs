@@ -215,7 +215,7 @@ fn what_is_not_emulated_is_said_before_anything_is_made() {
             "host.qjump.refill",
         ),
         (
-            "[host]\ndscp = { i = 'EF' }\nqjump = {}\n\
+            "[host]\ndscp = { i = 'EF' }\nqjump = { packet = '2KB' }\n\
              [workload.i]\nkind = 'incast'\nsize = '1KB'\nevery = '1s'\n",
             "host.dscp",
         ),
