@@ -104,6 +104,10 @@ pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
             return refuse("topology.circuit_uplinks", "a host with several circuits at a time");
         }
     }
+    let has_dscp = !(host.dscp.is_empty() && host.dscp_to_priority.is_empty());
+    if has_dscp && (host.qjump().is_some() || control::control(model).is_some()) {
+        return refuse("host.dscp", "a DSCP beside QJump's limiter or circuits, which use its bits,");
+    }
     qjump::check(model)?;
     check_circuits(model)?;
     if let Some(program) = options.programs.iter().find(|program| words(&program.command).is_none()) {
@@ -117,10 +121,6 @@ pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
     }
     if let Some(key) = key_of_telemetry(model) {
         return refuse(&key, "telemetry, which the kernel's transports neither read nor return,");
-    }
-    let has_dscp = !(host.dscp.is_empty() && host.dscp_to_priority.is_empty());
-    if has_dscp && (host.qjump().is_some() || control::control(model).is_some()) {
-        return refuse("host.dscp", "a DSCP beside QJump's limiter or circuits, which use its bits,");
     }
     if !host.priority_by_size.is_empty() {
         return refuse("host.priority_by_size", "a priority by the size of a message");

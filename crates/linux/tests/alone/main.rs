@@ -216,11 +216,14 @@ fn what_is_not_emulated_is_said_before_anything_is_made() {
             "host.qjump.refill",
         ),
         (
-            "[host]\ndscp = { i = 'EF' }\nqjump = {}\n\
+            "[host]\ndscp = { i = 'EF' }\nqjump = { packet = '2KB' }\n\
              [workload.i]\nkind = 'incast'\nsize = '1KB'\nevery = '1s'\n",
             "host.dscp",
         ),
-        ("[port.switch]\nint = {}\n[workload.p]\nkind = 'ping'\n", "port.switch.int"),
+        (
+            "[port.switch]\nint = {}\n[workload.p]\nkind = 'ping'\nto = 'h1'\ninterval = '1ms'\ncount = 1\n",
+            "port.switch.int",
+        ),
     ] {
         let error = check(&model(&format!("{RACK}{lines}")), &options()).unwrap_err();
         let EmulateError::Unbuildable(unbuildable) = &error else { panic!("{error}") };
