@@ -311,9 +311,9 @@ pub fn port_name(network: &Network, port: PortId, name: &dyn Fn(Node) -> String)
     format!("{} -> {}", name(link.from), name(link.to))
 }
 
-/// Returns the name of a node in a network without names: `h3` or `switch 0`. Digests cover it, as the name of an
-/// observed queue's port.
-pub(crate) fn number_name(node: Node) -> String {
+/// Returns the name of a node in a network without names: `h3` or `switch 0`. Observed and captured ports have it, and
+/// digests cover those of queues.
+pub fn number_name(node: Node) -> String {
     match node {
         Node::Host(host) => format!("h{}", host.0),
         Node::Switch(switch) => format!("switch {switch}"),

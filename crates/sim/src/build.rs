@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::PortId;
-use plimsoll_fabric::{BlockedFlow, CircuitLosses, Fabric, FabricSpec, port_name};
+use plimsoll_fabric::{BlockedFlow, CircuitLosses, Fabric, FabricSpec, number_name, port_name};
 use plimsoll_results::mechanism_uses::Counted;
 use plimsoll_results::outcome::{self, BlockedTraffic, BlockedWorkload, Outcome, WorkloadInfo};
 use plimsoll_results::replay::ReplayWindow;
-use plimsoll_scenario::model::{Fault, Model, Topology};
+use plimsoll_scenario::model::{Fault, Model};
 use plimsoll_traffic::Traffic;
 use plimsoll_units::{Span, Streams, Time};
 
@@ -56,7 +56,7 @@ fn build_with(model: &Model, window: Option<ReplayWindow>) -> Result<BuiltWorld,
     let streams = Streams::new(model.run.seed);
     let spec = model.fabric_spec()?;
     let hooks = SimHooks {
-        capture: model.observe.packets.map(|room| Box::new(packet_capture(room, &spec, &model.topology))),
+        capture: model.observe.packets.map(|room| Box::new(packet_capture(room, &spec))),
         recorder: window.map(|window| Box::new(PacketRecorder::new(window, &spec.network))),
         ..SimHooks::default()
     };
@@ -103,9 +103,9 @@ fn rules(fabric: &SimFabric, traffic: &Traffic) -> Rules {
 }
 
 /// Captures the packets of the watched ports; of all ports, where none is watched.
-fn packet_capture(room: u64, spec: &FabricSpec, topology: &Topology) -> PacketCapture {
+fn packet_capture(room: u64, spec: &FabricSpec) -> PacketCapture {
     let links = spec.network.links().len();
-    let named = |port| (port, port_name(&spec.network, port, &|node| topology.node_name(node)));
+    let named = |port| (port, port_name(&spec.network, port, &number_name));
     if spec.watched.is_empty() {
         PacketCapture::new(room, links, (0..links as u32).map(PortId).map(named))
     } else {

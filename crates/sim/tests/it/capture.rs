@@ -37,7 +37,7 @@ fn every_port_is_captured_where_none_is_watched() {
     assert!(capture.packets.is_sorted_by_key(|packet| packet.record().time));
     let first = capture.packets[0].record();
     assert!(first.flags.has(Flags::SYN) && first.ack.is_none());
-    assert_eq!(capture.ports[first.interface as usize], "h1 -> tor0");
+    assert_eq!(capture.ports[first.interface as usize], "h1 -> switch 0");
     // 40 B at 1 Gb/s.
     assert_eq!(first.time - plimsoll_units::Time::ZERO, Span::from_ns(320));
 }
@@ -45,7 +45,7 @@ fn every_port_is_captured_where_none_is_watched() {
 #[test]
 fn watched_ports_are_captured_alone_and_up_to_a_number() {
     let outcome = one_flow("packets = 4\nqueue.client = { port = 'client', every = '1ms' }");
-    assert_eq!(outcome.capture.ports, ["tor0 -> h0"]);
+    assert_eq!(outcome.capture.ports, ["switch 0 -> h0"]);
     // The SYN and the acknowledgement of its answer, then data.
     assert_eq!(seen(&outcome.capture), [(1, 0, 0), (1, 0, 0), (1, 0, 1000), (1, 1000, 1000)]);
 }
