@@ -255,9 +255,9 @@ impl<H: Hooks> Fabric<H> {
         }
     }
 
-    /// Has the ports of the shared buffer `pool` carry out the departures that are due, as a packet finds no room there:
-    /// the buffer may hold packets that have left. Departures of this very instant count if their events would be
-    /// earlier than the arrival from `from`.
+    /// Has the ports of the shared buffer `pool` carry out the departures that are due, as a packet finds no room
+    /// there: the buffer may hold packets that have left. Departures of this very instant count if their events would
+    /// be earlier than the arrival from `from`.
     #[cold]
     fn settle_shared(&mut self, now: Time, from: PortId, pool: u32) {
         let arrival = Owner::new(OwnerKind::Link, from.0);
@@ -314,8 +314,8 @@ impl<H: Hooks> Fabric<H> {
         }
     }
 
-    /// The packet in `slot` has reached the far end of the link of `port`, where switches may pause their neighbours and
-    /// nothing else inspects packets: [`Fabric::on_inspected_link`] without the rest.
+    /// The packet in `slot` has reached the far end of the link of `port`, where switches may pause their neighbours
+    /// and nothing else inspects packets: [`Fabric::on_inspected_link`] without the rest.
     #[inline(never)]
     fn on_controlled_link<'a>(
         &mut self,

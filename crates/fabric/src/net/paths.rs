@@ -181,8 +181,8 @@ impl PathSelector {
         choose(&mut self.rule, &mut self.streams, now, ports, switch, packet, hops)
     }
 
-    /// Returns the port that [`PathSelector::next_port`] will choose if no other packet reaches the switch before; `None`
-    /// where that depends on more. The memory behind it is asked for early.
+    /// Returns the port that [`PathSelector::next_port`] will choose if no other packet reaches the switch before;
+    /// `None` where that depends on more. The memory behind it is asked for early.
     pub(crate) fn likely_port(&self, network: &Network, switch: u32, packet: &Packet) -> Option<PortId> {
         let PathRule::Spray(switches) = &self.rule else { return None };
         if self.detours.is_some() || network.hybrid().is_some() {

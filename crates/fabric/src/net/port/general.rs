@@ -471,7 +471,7 @@ impl General {
     /// Returns the mechanisms beside flow control and a shared buffer; only a port of any kind has some.
     #[inline(always)]
     fn extras<const KIND: u8>(&mut self) -> Option<&mut GeneralExtras> {
-        (KIND == ANY).then(|| &mut self.rest.extras)
+        (KIND == ANY).then_some(&mut self.rest.extras)
     }
 
     /// Returns whether flow control counts the packets that enter and leave the queue.
@@ -613,10 +613,8 @@ impl General {
         if let Some(drain) = &mut self.drain_bytes {
             drain.on_enqueue(priority, u64::from(size));
         }
-        if let Some(extras) = self.extras::<KIND>() {
-            if let Some(marker) = &mut extras.marker {
-                marker.on_entered(sink.packet(slot));
-            }
+        if let Some(GeneralExtras { marker: Some(marker), .. }) = self.extras::<KIND>() {
+            marker.on_entered(sink.packet(slot));
         }
         if self.accounts::<KIND>() {
             sink.entered(now, id, slot);
@@ -701,10 +699,8 @@ impl General {
         if let Some(drain) = &mut self.drain_bytes {
             drain.on_dequeue(priority, u64::from(size));
         }
-        if let Some(extras) = self.extras::<KIND>() {
-            if let Some(marker) = &mut extras.marker {
-                marker.on_left(sink.packet(slot));
-            }
+        if let Some(GeneralExtras { marker: Some(marker), .. }) = self.extras::<KIND>() {
+            marker.on_left(sink.packet(slot));
         }
         if self.accounts::<KIND>() {
             sink.left(id, slot);
