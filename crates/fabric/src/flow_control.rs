@@ -37,7 +37,7 @@ use crate::boundary::Boundary;
 use crate::engine::EventQueue;
 use crate::faults::{Faults, Schedule};
 use crate::net::{Network, Node, Packet, Port, PortId, Slot};
-use crate::observed::{MeasurementWindow, PauseTotals};
+use crate::observed::{MeasurementWindow, PauseTotals, number_name};
 use crate::spec::FabricSpec;
 use crate::unbuildable::Unbuildable;
 use blocked::BlockedTraffic;
@@ -89,7 +89,7 @@ impl FlowControl {
             place: vec![None; network.links().len()],
             local: vec![0; network.links().len()],
             first: Vec::new(),
-            memories: lossless_memories(spec)?,
+            memories: lossless_memories(spec, &number_name)?,
             egress: vec![0; network.links().len()],
             pending: Vec::new(),
             paused: BTreeSet::new(),

@@ -41,6 +41,6 @@ pub use flow_control::{
     BlockedFlow, BufferKind, BufferUse, Deadlock, HeldPort, SentSignal, SwitchMemory, lossless_memories,
 };
 pub use links::{Hooks, LostAt};
-pub use observed::{MeasurementWindow, WatchedQueue, port_name};
+pub use observed::{MeasurementWindow, WatchedQueue, number_name, port_name};
 pub use spec::{CircuitSpec, FabricSpec, PortSpec};
 pub use unbuildable::Unbuildable;

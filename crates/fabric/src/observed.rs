@@ -51,7 +51,7 @@ pub struct WatchedQueue {
 pub struct QueueObservation {
     /// The scenario's name for it.
     pub name: String,
-    /// The port in words: `tor -> h0`.
+    /// The port in words: `switch 0 -> h0`.
     pub port: String,
     /// The rate of its link, which turns bytes into queueing delay.
     pub rate: Rate,
@@ -305,12 +305,17 @@ impl Serialize for Counters {
     }
 }
 
-/// Returns a port in words, by the ends of its link: `switch 0 -> h3`.
-pub fn port_name(network: &Network, port: PortId) -> String {
+/// Returns a port in words, by the names of the ends of its link: `leaf0 -> h3`.
+pub fn port_name(network: &Network, port: PortId, name: &dyn Fn(Node) -> String) -> String {
     let link = network.link(port);
-    let node = |node: Node| match node {
+    format!("{} -> {}", name(link.from), name(link.to))
+}
+
+/// Returns the name of a node in a network without names: `h3` or `switch 0`. Observed and captured ports have it, and
+/// digests cover those of queues.
+pub fn number_name(node: Node) -> String {
+    match node {
         Node::Host(host) => format!("h{}", host.0),
         Node::Switch(switch) => format!("switch {switch}"),
-    };
-    format!("{} -> {}", node(link.from), node(link.to))
+    }
 }

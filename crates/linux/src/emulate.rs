@@ -115,8 +115,8 @@ pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
     {
         return Err(Unbuildable { key: "program.level".to_owned(), problem }.into());
     }
-    if model.has_telemetry() {
-        return refuse("port.*.int", "telemetry, which the kernel's transports neither read nor return,");
+    if let Some(key) = key_of_telemetry(model) {
+        return refuse(&key, "telemetry, which the kernel's transports neither read nor return,");
     }
     if !host.priority_by_size.is_empty() {
         return refuse("host.priority_by_size", "a priority by the size of a message");
@@ -135,6 +135,13 @@ pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
     let check = |subflows| multipath::check(fabric.network(), is_hybrid, subflows);
     transports.subflows.map_or(Ok(()), check)?;
     Ok(())
+}
+
+/// Returns the key of the first table by which ports write telemetry into packets.
+fn key_of_telemetry(model: &Model) -> Option<String> {
+    let tiers = model.topology.tiers().iter().map(|tier| (*tier, model.port.of_tier(tier)));
+    let all = [("host", &model.port.host), ("switch", &model.port.switch)].into_iter().chain(tiers);
+    all.filter(|(_, port)| port.int().is_some()).map(|(name, _)| format!("port.{name}.int")).next()
 }
 
 /// Checks that the control loop of a hybrid network's circuits can be emulated.

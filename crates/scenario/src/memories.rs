@@ -1,5 +1,6 @@
 //! The division of the switches' memories in words, for `plimsoll scenario check`.
 
+use plimsoll_fabric::net::Node;
 use plimsoll_fabric::{SwitchMemory, lossless_memories, port_name};
 use plimsoll_mechanisms::lossless::HeadroomTerms;
 use plimsoll_units::Bytes;
@@ -11,9 +12,10 @@ impl Model {
     /// thresholds, and the terms of each different headroom.
     pub fn memories_in_words(&self) -> Vec<String> {
         let Ok(spec) = self.fabric_spec() else { return Vec::new() };
+        let name_of = |node| self.topology.node_name(node);
         let mut texts = Vec::new();
         let mut known: Vec<SwitchMemory> = Vec::new();
-        for memory in lossless_memories(&spec).unwrap_or_default() {
+        for memory in lossless_memories(&spec, &name_of).unwrap_or_default() {
             let plan = memory.buffers.plan();
             if known.iter().any(|known| known.tier == memory.tier && known.buffers.plan() == plan) {
                 continue;
@@ -22,11 +24,11 @@ impl Model {
             let reserve = Bytes::new(plan.reserve * plan.priorities * links);
             let headroom = Bytes::new(plan.headroom.iter().sum::<u64>() * plan.lossless_in_use);
             let mut text = format!(
-                "port.{}.lossless, as in switch {} with {links} links:\n  memory: {} shared, {reserve} of reserve, \
+                "port.{}.lossless, as in {} with {links} links:\n  memory: {} shared, {reserve} of reserve, \
                  {headroom} of headroom\n  threshold: {} for one link and priority alone; {} for each where all use \
                  theirs; ECN thresholds below {} mark before a pause\n",
                 spec.network.tiers()[usize::from(memory.tier)],
-                memory.switch,
+                name_of(Node::Switch(memory.switch)),
                 Bytes::new(plan.shared),
                 plan.alone(),
                 plan.together(),
@@ -36,7 +38,7 @@ impl Model {
             for ((port, needed), kept) in memory.links.iter().zip(&plan.needed).zip(&plan.headroom) {
                 if !terms.contains(needed) {
                     terms.push(*needed);
-                    let (name, kept) = (port_name(&spec.network, *port), Bytes::new(*kept));
+                    let (name, kept) = (port_name(&spec.network, *port, &name_of), Bytes::new(*kept));
                     text.push_str(&format!("  headroom of {name}: {kept}, needs {needed}\n"));
                 }
             }
@@ -67,10 +69,10 @@ mod tests {
         let parts = "  memory: 930.496KB shared, 12KB of reserve, 57.504KB of headroom";
         let thresholds = "  threshold: 103.388KB for one link and priority alone; 66.464KB for each where all use \
                           theirs; ECN thresholds below 17.231KB mark before a pause";
-        assert_eq!(lines[..3], ["port.leaf.lossless, as in switch 0 with 6 links:", parts, thresholds]);
-        let host = "  headroom of h0 -> switch 0: 7.084KB, needs 7.084KB: 1.5KB that cross the threshold, ";
+        assert_eq!(lines[..3], ["port.leaf.lossless, as in leaf0 with 6 links:", parts, thresholds]);
+        let host = "  headroom of h0 -> leaf0: 7.084KB, needs 7.084KB: 1.5KB that cross the threshold, ";
         assert!(lines[3].starts_with(host), "{}", lines[3]);
-        assert!(lines[4].starts_with("  headroom of switch 2 -> switch 0: 14.584KB, needs 14.584KB: "));
+        assert!(lines[4].starts_with("  headroom of spine0 -> leaf0: 14.584KB, needs 14.584KB: "));
         assert_eq!(lines.len(), 5);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::PortId;
-use plimsoll_fabric::{BlockedFlow, CircuitLosses, Fabric, FabricSpec, port_name};
+use plimsoll_fabric::{BlockedFlow, CircuitLosses, Fabric, FabricSpec, number_name, port_name};
 use plimsoll_results::mechanism_uses::Counted;
 use plimsoll_results::outcome::{self, BlockedTraffic, BlockedWorkload, Outcome, WorkloadInfo};
 use plimsoll_results::replay::ReplayWindow;
@@ -105,7 +105,7 @@ fn rules(fabric: &SimFabric, traffic: &Traffic) -> Rules {
 /// Captures the packets of the watched ports; of all ports, where none is watched.
 fn packet_capture(room: u64, spec: &FabricSpec) -> PacketCapture {
     let links = spec.network.links().len();
-    let named = |port| (port, port_name(&spec.network, port));
+    let named = |port| (port, port_name(&spec.network, port, &number_name));
     if spec.watched.is_empty() {
         PacketCapture::new(room, links, (0..links as u32).map(PortId).map(named))
     } else {

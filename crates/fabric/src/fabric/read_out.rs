@@ -14,7 +14,7 @@ use crate::host_pacer::ScheduledPacer;
 use crate::links::Hooks;
 use crate::net::topology::Link;
 use crate::net::{HostId, MeterReading, Network, PathSelector, Port, PortId};
-use crate::observed::{Counters, LinkTraffic, PauseTotals, QueueObservation, port_name};
+use crate::observed::{Counters, LinkTraffic, PauseTotals, QueueObservation, number_name, port_name};
 
 /// Observations of one direction of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -149,7 +149,7 @@ impl<H: Hooks> Fabric<H> {
             readings.entry(watched.port).or_insert_with(|| reading.clone());
             queues.push(QueueObservation {
                 name: watched.name.clone(),
-                port: port_name(&self.network, watched.port),
+                port: port_name(&self.network, watched.port, &number_name),
                 rate: self.network.link(watched.port).rate,
                 every: watched.every,
                 from: reading.from,

@@ -107,11 +107,15 @@ impl SwitchMemory {
     }
 }
 
-/// Returns the memories of all switches that have lossless priorities, empty, in the order of the switches.
+/// Returns the memories of all switches that have lossless priorities, empty, in the order of the switches. Problems
+/// speak of a node by the `name` that it has.
 ///
 /// # Errors
 /// Fails if a memory cannot be divided, or a headroom is too small where nothing may be dropped.
-pub fn lossless_memories(spec: &FabricSpec) -> Result<Vec<SwitchMemory>, Unbuildable> {
+pub fn lossless_memories(
+    spec: &FabricSpec,
+    name: &dyn Fn(Node) -> String,
+) -> Result<Vec<SwitchMemory>, Unbuildable> {
     if !spec.tiers.iter().any(|tier| tier.lossless().is_some()) {
         return Ok(Vec::new());
     }
@@ -139,10 +143,10 @@ pub fn lossless_memories(spec: &FabricSpec) -> Result<Vec<SwitchMemory>, Unbuild
         };
         let (links, paused): (Vec<PortId>, Vec<PausedLink>) = links.into_iter().unzip();
         let plan = params.resolve(&paused, spec.priorities_in_use);
-        let plan = plan.map_err(|error| build_error(format!("switch {switch}: {error}")))?;
+        let plan = plan.map_err(|error| build_error(format!("{}: {error}", name(Node::Switch(switch)))))?;
         let too_small = plan
             .too_small()
-            .map(|(link, shortage)| format!("{}: {shortage}", port_name(network, links[link])));
+            .map(|(link, shortage)| format!("{}: {shortage}", port_name(network, links[link], name)));
         if let Some(problem) = too_small.as_ref().filter(|_| !params.may_drop) {
             return Err(build_error(problem.clone()));
         }

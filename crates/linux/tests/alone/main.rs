@@ -191,7 +191,7 @@ fn what_is_not_emulated_is_said_before_anything_is_made() {
         ),
         (
             "[port.switch]\nint = {}\n[workload.i]\nkind = 'incast'\nsize = '1KB'\nevery = '1s'\n",
-            "port.*.int",
+            "port.switch.int",
         ),
     ] {
         let error = check(&model(&format!("{RACK}{lines}")), &options()).unwrap_err();

@@ -37,7 +37,7 @@ impl Checker<'_> {
             return;
         }
         let Ok(spec) = model.fabric_spec() else { return };
-        match lossless_memories(&spec) {
+        match lossless_memories(&spec, &|node| model.topology.node_name(node)) {
             Ok(memories) => self.memories(&memories, spec.network.tiers()),
             Err(Unbuildable { key, problem }) => {
                 let path = self.path_of(key.split('.').nth(1).unwrap_or("switch"), "lossless");
