@@ -65,9 +65,8 @@ impl fmt::Display for MechanismSummary {
             None => return Ok(()),
         }
         if *acted == 0 {
-            return f.write_str(" was used");
-        }
-        if *headroom > 0 {
+            f.write_str(" was used")?;
+        } else if *headroom > 0 {
             let (used, all) = (Bytes::new(*headroom_peak), Bytes::new(*headroom));
             write!(f, ", and {used} of a headroom of {all}")?;
         }
@@ -117,6 +116,14 @@ mod tests {
         let lossy = MechanismUse { dropped_lossy: 11_634, ..used(11_634, Some(0.0)) };
         let lossy = MechanismUse { action: "dropped a lossy packet".into(), ..lossy };
         assert_eq!(said(lossy), "A: `lossless` dropped a lossy packet 11,634 times");
+    }
+
+    #[test]
+    fn drops_without_a_pause_are_said() {
+        let used = MechanismUse { dropped: 1_735, missing: 1_500, ..used(0, Some(0.96)) };
+        let sentence = "A: `lossless` never acted: at most 96 % of its threshold was used; 1,735 lossless packets \
+                        were dropped, for up to 1.5KB too little";
+        assert_eq!(MechanismSummary { variant: "A".into(), used }.to_string(), sentence);
     }
 
     /// Without headroom there is none to report, and the drops are reported.
