@@ -66,7 +66,7 @@ impl Telemetry {
         packet.ingress = 0;
         let Some(stamps) = self.take(slot) else { return };
         if packet.len == 0 {
-            // Numbers repeat after 65,535 acknowledgements of a host, which has handled or dropped this one long before.
+            // Numbers repeat after 65,535 acknowledgements of a host, which has handled this one long before.
             let number = self.last_numbers.entry(packet.dst.0).or_default();
             *number = number.checked_add(1).unwrap_or(1);
             packet.ingress = *number;

@@ -1,4 +1,4 @@
-//! DSCP: the differentiated services code point (RFC 2474) of a workload's packets, and the priority of each code point.
+//! DSCP: the differentiated services code point (RFC 2474) of a workload's packets, and the priority of each.
 //!
 //! ```text
 //! workload ── host.dscp ──> code point ── host.dscp_to_priority ──> priority ──> class, pause, level

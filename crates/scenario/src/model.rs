@@ -549,8 +549,8 @@ plimsoll_mechanisms::with_host_mechanisms! { table_with_mechanisms! {
         /// last one included; one map for the whole network. Default the upper three bits of the DSCP.
         #[serde(skip_serializing_if = "IndexMap::is_empty")]
         dscp_to_priority: IndexMap<String, u8>,
-        /// Priority by the size of a message, for workloads without one in `priority` or `dscp`: up to the first size it is
-        /// 7, up to the second 6, and so on; at most 7 sizes, each larger than the one before. Default none.
+        /// Priority by the size of a message, for workloads without one in `priority` or `dscp`: up to the first size
+        /// it is 7, up to the second 6, and so on; at most 7 sizes, each larger than the one before. Default none.
         priority_by_size: Vec<Bytes>,
         /// The priority of packets without data, 0 to 7. Default that of their connection.
         ack_priority: Option<u8>,

@@ -479,7 +479,7 @@ fn frames_have_the_priority_of_their_code_point_or_tag() {
     let text = format!("{RACK}{switch}[host.dscp_to_priority]\nEF = 2\n");
     let mut fabric = LiveFabric::new(&model(&text)).unwrap();
     let mut now = Time::ZERO;
-    // Of three frames at a time one is sent, one waits, and the classes of priorities 2 and 5 have no room for the last.
+    // Of three frames at a time one is sent, one waits, and the classes of priorities 2 and 5 drop the last.
     for (tag_priority, dscp) in [(None, 46), (None, 40), (Some(0), 46), (Some(5), 0), (None, 8)] {
         let header = Header { tag_priority, dscp, ..header(1, 1) };
         for from in [0, 2, 3] {
