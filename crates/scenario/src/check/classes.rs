@@ -1,7 +1,7 @@
 //! Checks `port.*.classes`: limits, thresholds and bursts of classes against the packets of the scenario.
 
-use plimsoll_mechanisms::{Depth, Mechanism};
 use plimsoll_mechanisms::classes::ClassParams;
+use plimsoll_mechanisms::{Depth, Mechanism};
 use plimsoll_units::Bytes;
 
 use super::Checker;
