@@ -284,6 +284,9 @@ impl Writer<'_> {
             choices.push((path.rsplit('.').next().unwrap_or(path).to_owned(), Value::Array(values.clone())));
             return names.join(", ");
         }
+        if definition.get("type").and_then(Value::as_str) == Some("string") {
+            return "text".to_owned();
+        }
         let path = path
             .replace("port.host.", "port.*.")
             .replace("port.switch", "port.*")

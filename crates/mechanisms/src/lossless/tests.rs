@@ -92,8 +92,18 @@ fn sets_of_priorities() {
         assert_eq!(params(&format!("priorities = '{text}'")).lossless().unwrap(), set(priorities), "{text}");
     }
     assert_eq!(params("").lossless().unwrap(), Priorities::ALL);
-    for text in ["", "9", "3..", "4..3", "3, 2..4"] {
+    for text in ["", "9", "3..", "4..3", "3, 2..4", "3,3", "3..4, 3..4"] {
         assert!(params(&format!("priorities = '{text}'")).lossless().is_err(), "{text}");
+    }
+}
+
+/// An offset above every threshold resumes a sender only when it holds no shared bytes.
+#[test]
+fn a_resume_offset_of_any_size_does_not_wrap() {
+    let text = "memory = '1MB'\nresume_offset = '18446744073709551615B'";
+    let plan = params(text).resolve(&[link()], set(&[0])).unwrap();
+    for (held, is_paused) in [(plan.reserve, false), (plan.reserve + 1, true)] {
+        assert_eq!(plan.keeps_paused(0, 0, &[[held, 0, 0, 0, 0, 0, 0, 0]]), is_paused, "{held}");
     }
 }
 

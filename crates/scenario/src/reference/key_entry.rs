@@ -74,10 +74,11 @@ pub fn find_keys<'a>(entries: &'a [KeyEntry], key: &str) -> Vec<&'a KeyEntry> {
     if exact.is_empty() { entries.iter().filter(|entry| entry.last() == key).collect() } else { exact }
 }
 
-/// Returns up to three similar keys.
+/// Returns up to three similar keys: first those with the same last part, of which tables are missing or misspelt.
 pub fn nearest_keys(entries: &[KeyEntry], key: &str) -> Vec<String> {
     let key = key.to_lowercase();
-    let mut near: Vec<(usize, &str)> = Vec::new();
+    let mut near: Vec<(bool, usize, &str)> = Vec::new();
+    let last = key.rsplit('.').next().unwrap_or_default();
     for entry in entries {
         // `NAME` and `*` match the user's words, which are not compared.
         let words: Vec<&str> = key.split('.').collect();
@@ -90,17 +91,18 @@ pub fn nearest_keys(entries: &[KeyEntry], key: &str) -> Vec<String> {
                 word => word,
             })
             .collect();
+        let is_elsewhere = entry.last() != last;
         for candidate in [path.join("."), entry.last().to_owned()] {
             let distance = strsim::damerau_levenshtein(&key, &candidate.to_lowercase());
-            if distance <= 1 + candidate.len().min(key.len()) / 4
-                && !near.iter().any(|(_, p)| *p == entry.path)
+            if (!is_elsewhere || distance <= 1 + candidate.len().min(key.len()) / 4)
+                && !near.iter().any(|(_, _, p)| *p == entry.path)
             {
-                near.push((distance, &entry.path));
+                near.push((is_elsewhere, distance, &entry.path));
             }
         }
     }
-    near.sort_by_key(|(distance, _)| *distance);
-    near.iter().take(3).map(|(_, path)| format!("`{path}`")).collect()
+    near.sort_by_key(|(is_elsewhere, distance, _)| (*is_elsewhere, *distance));
+    near.iter().take(3).map(|(_, _, path)| format!("`{path}`")).collect()
 }
 
 /// Returns the path of a key in a table, or at the top level.
@@ -166,6 +168,8 @@ mod tests {
             ("run.sed", "`run.seed`"),
             ("port.switch.ecn.treshold", "`port.*.ecn.threshold`"),
             ("min_rtto", "`transport.min_rto`"),
+            ("port.lossless", "`port.*.lossless`"),
+            ("prot.switch.trim.service", "`port.*.trim.service`"),
         ] {
             assert!(
                 nearest_keys(&entries, key).contains(&path.to_owned()),
@@ -173,7 +177,20 @@ mod tests {
                 nearest_keys(&entries, key)
             );
         }
+        assert_eq!(nearest_keys(&entries, "port.lossless")[0], "`port.*.lossless`");
         assert!(nearest_keys(&entries, "colour_of_the_cables").is_empty());
+    }
+
+    /// A text with a pattern is no table, and has no section.
+    #[test]
+    fn a_text_is_no_table() {
+        let entries = keys();
+        let [service] = find_keys(&entries, "port.switch.trim.service")[..] else { panic!("one key") };
+        assert_eq!(service.values, "text");
+        let text = reference();
+        let sections: Vec<&str> = text.split("\n## ").collect();
+        let empty = sections.iter().filter(|section| section.trim().lines().count() < 2);
+        assert_eq!(empty.collect::<Vec<_>>(), Vec::<&&str>::new());
     }
 
     #[test]

@@ -50,13 +50,13 @@ fn log(hosts: u32, bits_per_second: u64) -> Vec<Ingress> {
             to: HostId(to),
             flow: from * hosts + to,
             from_larger: from > to,
-            priority: (word >> 16) as u8 & 7,
+            tag_priority: Some((word >> 16) as u8 & 7),
             ecn: if word >> 20 & 3 == 0 { EcnField::NotEct } else { EcnField::Ect },
             payload: size - 54.min(size),
             ece: word >> 24 & 31 == 0,
             is_control: false,
             alias: 0,
-            pool: 0,
+            dscp: 0,
         };
         at += Span::from_ps(draw(&mut state) % (2 * mean_gap));
         Ingress { at, from: HostId(from), header, size }
