@@ -60,13 +60,16 @@ pub struct Table {
     pub limits_queue: bool,
     /// Whether the mechanism marks by the port's own queue, which one mechanism of a port may.
     pub marks_queue: bool,
+    /// Whether the mechanism of a host holds packets between the transport and the wire.
+    pub holds_packets: bool,
 }
 
 impl Table {
     /// A table `key` of `section` that a variant replaces whole: none of the base's keys remain in it. `"off"` removes
     /// it, and `off` describes the behaviour then.
     pub const fn replaced_whole(section: Section, key: &'static str, off: &'static str) -> Table {
-        Table { section, key, off, engine: EngineNeed::Either, limits_queue: false, marks_queue: false }
+        let engine = EngineNeed::Either;
+        Table { section, key, off, engine, limits_queue: false, marks_queue: false, holds_packets: false }
     }
 
     /// The same table of a mechanism that needs `engine`.
@@ -82,6 +85,11 @@ impl Table {
     /// The same table of a mechanism that marks by the port's own queue.
     pub const fn marks_queue(self) -> Table {
         Table { marks_queue: true, ..self }
+    }
+
+    /// The same table of a host's mechanism that holds packets between the transport and the wire.
+    pub const fn holds_packets(self) -> Table {
+        Table { holds_packets: true, ..self }
     }
 
     /// The path of the table as the reference writes it, such as `port.*.ecn`.

@@ -117,7 +117,8 @@ impl NicBurstParams {
 
 impl Mechanism for NicBurstParams {
     const TABLE: Table =
-        Table::replaced_whole(Section::Host, "bursts", "the NIC sends and receives packet by packet");
+        Table::replaced_whole(Section::Host, "bursts", "the NIC sends and receives packet by packet")
+            .holds_packets();
 
     fn validate(&self) -> Result<(), InvalidParam> {
         let megabyte = Bytes::new(1_000_000);

@@ -118,7 +118,7 @@ impl Default for PacerParams {
 }
 
 impl Mechanism for PacerParams {
-    const TABLE: Table = Table::replaced_whole(Section::Host, "pacer", "no flow is paced");
+    const TABLE: Table = Table::replaced_whole(Section::Host, "pacer", "no flow is paced").holds_packets();
 
     fn validate(&self) -> Result<(), InvalidParam> {
         let bucket_ok = (1..=1_000_000_000).contains(&self.bucket.get());

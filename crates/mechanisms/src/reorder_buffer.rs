@@ -47,7 +47,8 @@ impl Mechanism for ReorderBufferParams {
         Section::Host,
         "reorder_buffer",
         "TCP sees data in the order in which it arrives",
-    );
+    )
+    .holds_packets();
 
     fn validate(&self) -> Result<(), InvalidParam> {
         let timeout_ok = self.timeout > Span::ZERO && self.timeout <= Span::from_secs(1);

@@ -297,7 +297,8 @@ pub struct TierSummary {
     pub pauses: u64,
     /// Share of the time in which at least one of their priorities was paused, the mean over links.
     pub paused: f64,
-    /// Share of the time in which packets waited whose priority was paused, summed over priorities, the mean over links.
+    /// Share of the time in which packets waited whose priority was paused, summed over priorities: the mean over
+    /// links.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub blocked: f64,
 }

@@ -15,8 +15,8 @@
 //! priorities waits for another one, so that a walk ends in a circle.
 //!
 //! Nothing that may leave otherwise is taken for stuck: a priority with a resume under way, a link that will fail or
-//! come back, which forgets its pauses, a port with a watchdog, and queues that may drop waiting packets ([`Port::lines`]). So a deadlock is
-//! there at any later time, too.
+//! come back, which forgets its pauses, a port with a watchdog, and queues that may drop waiting packets
+//! ([`Port::lines`]). So a deadlock is there at any later time, too.
 
 use std::collections::BTreeMap;
 

@@ -43,8 +43,7 @@ pub enum Feature {
     Rank,
     /// Connections of several subflows (`transport.mptcp`).
     Subflows,
-    /// Mechanisms of a host that hold packets between the transport and the wire: `host.pacer`, `host.reorder_buffer`
-    /// and `host.bursts`.
+    /// Mechanisms of a host that hold packets between the transport and the wire (`Table::holds_packets`).
     HeldPackets,
     /// Queues by destination in front of circuits, in a hybrid network.
     Circuits,

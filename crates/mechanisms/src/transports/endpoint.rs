@@ -16,7 +16,7 @@ use crate::telemetry::Stamps;
 pub enum Endpoint {
     /// An end of a TCP connection.
     Tcp(tcp::Endpoint),
-    /// A queue pair.
+    /// An end of a connection of RoCE.
     Roce(Box<QueuePair>),
 }
 
@@ -25,7 +25,7 @@ pub enum Endpoint {
 pub struct PathFacts {
     /// The switches on the shortest path.
     pub switches: u32,
-    /// The rate of the NIC.
+    /// The rate at which the NIC sends.
     pub nic_rate: Rate,
     /// The time that a full packet and its acknowledgement take on an idle network.
     pub round_trip: Span,

@@ -20,13 +20,14 @@ mod config;
 pub mod controller;
 mod params;
 mod queue_pair;
+mod rate_control;
 mod requests;
 mod responses;
 
 pub use config::RoceConfig;
-pub use controller::{RateController, RoceAck};
 pub use params::{RoceParams, RoceWindow};
 pub use queue_pair::QueuePair;
+pub use rate_control::{RateController, RoceAck, RoceController};
 
 use super::describe::{Family, Feature};
 

@@ -14,7 +14,7 @@ use crate::point::PointOutcome;
 pub struct BlockedSummary {
     /// The name of the variant.
     pub variant: String,
-    /// Sums of all runs.
+    /// The sums over all runs of the variant.
     #[serde(flatten)]
     pub blocked: BlockedWorkload,
 }

@@ -129,12 +129,8 @@ impl Checker<'_> {
         };
         let segments = model.host.bursts().is_some_and(|bursts| bursts.segmentation.get() > 0);
         refuse(segments, Feature::Segmentation, &["host", "bursts", "segmentation"], "\"0B\"");
-        for (key, is_on) in [
-            ("pacer", model.host.pacer().is_some()),
-            ("reorder_buffer", model.host.reorder_buffer().is_some()),
-            ("bursts", model.host.bursts().is_some()),
-        ] {
-            refuse(is_on, Feature::HeldPackets, &["host", key], "\"off\"");
+        for holding in model.host.mechanisms().active().iter().filter(|active| active.table.holds_packets) {
+            refuse(true, Feature::HeldPackets, &["host", holding.table.key], "\"off\"");
         }
         let is_hybrid = model.topology.kind() == "hybrid";
         refuse(is_hybrid, Feature::Circuits, &["topology", "kind"], "another topology");

@@ -3,13 +3,15 @@
 use plimsoll_units::{Rate, Span};
 
 use super::params::{RoceParams, RoceWindow};
-use crate::transports::Kind;
+use super::rate_control::RoceController;
 
 /// The configuration of queue pairs: sizes in bytes, and the parameters.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RoceConfig {
-    /// The controller.
-    pub kind: Kind,
+    /// The controller of its queue pairs.
+    pub controller: RoceController,
+    /// Whether data packets can carry marks, which receivers notify.
+    pub uses_marks: bool,
     /// The payload of a full packet.
     pub payload: u64,
     /// The bytes of all headers of a data packet.

@@ -64,7 +64,7 @@ impl QueuePair {
             let is_nak = segment.flags.has(Flags::CWR);
             delivered.acked = self.requests.on_ack(config, now, segment.ack, is_nak, stamps);
         } else if segment.flags.has(Flags::ECE) {
-            self.requests.on_cnp(config, now);
+            self.requests.on_cnp(now);
         }
         delivered
     }
@@ -155,14 +155,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::transports::Kind;
-    use crate::transports::roce::{RoceParams, RoceWindow};
+    use crate::transports::roce::{RoceController, RoceParams, RoceWindow};
 
     const LINE: Rate = Rate::from_gbps(10);
     const RTT: Span = Span::from_us(10);
 
     fn config(params: RoceParams) -> RoceConfig {
-        RoceConfig { kind: Kind::Dcqcn, payload: 1_000, header: 48, params }
+        let controller = RoceController::Dcqcn;
+        RoceConfig { controller, uses_marks: true, payload: 1_000, header: 48, params }
     }
 
     fn pair(config: &RoceConfig) -> QueuePair {

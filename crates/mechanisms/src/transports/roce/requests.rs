@@ -10,7 +10,8 @@ use std::collections::VecDeque;
 use plimsoll_units::{Rate, Span, Time};
 
 use super::config::RoceConfig;
-use super::controller::{Controller, RateController, RoceAck};
+use super::controller::Controller;
+use super::rate_control::{RateController, RoceAck};
 use crate::tcp::{Counters, EcnField, Flags, TcpSegment, WindowState};
 use crate::telemetry::Stamps;
 
@@ -27,7 +28,7 @@ pub(super) struct RequestSide {
     /// Where the messages end that are not acknowledged to their last byte.
     ends: VecDeque<u64>,
     controller: Controller,
-    /// The rate of the NIC.
+    /// The rate at which the NIC sends.
     line_rate: Rate,
     base_rtt: Span,
     /// When the last data packet was sent, and its payload; the next one leaves after its time at the rate.
@@ -101,7 +102,7 @@ impl RequestSide {
         if acked > 0 {
             self.timeout = if ack == self.max { Time::MAX } else { now + config.params.timeout };
         }
-        self.controller.on_ack(config, &RoceAck { now, ack, nxt: self.nxt, stamps });
+        self.controller.on_ack(&RoceAck { now, ack, nxt: self.nxt, stamps });
         if is_nak {
             self.naks += 1;
             self.nxt = self.una;
@@ -110,9 +111,9 @@ impl RequestSide {
     }
 
     /// A congestion notification packet arrived.
-    pub(super) fn on_cnp(&mut self, config: &RoceConfig, now: Time) {
+    pub(super) fn on_cnp(&mut self, now: Time) {
         self.notifications += 1;
-        self.controller.on_cnp(config, now);
+        self.controller.on_cnp(now);
     }
 
     /// Returns when [`on_deadline`](RequestSide::on_deadline) must be called: the timeout, the controller's timers, or
@@ -125,7 +126,7 @@ impl RequestSide {
 
     pub(super) fn on_deadline(&mut self, config: &RoceConfig, now: Time) {
         if now >= self.controller.deadline() {
-            self.controller.on_deadline(config, now);
+            self.controller.on_deadline(now);
         }
         if now >= self.timeout {
             self.timeouts += 1;
@@ -188,13 +189,12 @@ impl RequestSide {
         if self.timeout == Time::MAX {
             self.timeout = now + config.params.timeout;
         }
-        self.controller.on_sent(config, now, len + config.header);
-        let needs_marks = config.kind.describe().needs_marks;
+        self.controller.on_sent(now, len + config.header);
         Some(TcpSegment {
             seq,
             len: len as u32,
             flags: Flags::ACK.with_if(asks, Flags::CWR).with_if(again, Flags::RETRANSMISSION),
-            ecn: if needs_marks { EcnField::Ect } else { EcnField::NotEct },
+            ecn: if config.uses_marks { EcnField::Ect } else { EcnField::NotEct },
             ..TcpSegment::default()
         })
     }

@@ -31,7 +31,7 @@ pub(super) struct ResponseSide {
 impl ResponseSide {
     /// A data packet arrived. Returns the bytes newly in order.
     pub(super) fn on_data(&mut self, config: &RoceConfig, now: Time, segment: &TcpSegment) -> u64 {
-        if segment.ecn == EcnField::Ce && config.kind.describe().needs_marks {
+        if segment.ecn == EcnField::Ce && config.uses_marks {
             self.on_mark(config, now);
         }
         if segment.seq > self.next {

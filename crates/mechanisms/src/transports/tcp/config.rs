@@ -6,8 +6,9 @@ use super::congestion::{Limits, MakeController};
 use super::params::{Connections, EcnMode, RttError, TransportParams, WindowUnit};
 use super::segment::TcpSegment;
 use crate::InvalidParam;
+use crate::transports::Kind;
 use crate::transports::describe::Feature;
-use crate::transports::roce::RoceConfig;
+use crate::transports::roce::{RoceConfig, RoceController};
 
 /// The configuration of an endpoint: the parameters, and what resolving makes of some. Windows are in bytes.
 #[derive(Clone, Debug)]
@@ -72,7 +73,12 @@ impl TransportParams {
             initial_alpha: (self.dctcp.initial_alpha * TWO_POW_30).round() as u32,
             custom: None,
             roce: RoceConfig {
-                kind: self.kind,
+                controller: if self.kind == Kind::Hpcc {
+                    RoceController::Hpcc
+                } else {
+                    RoceController::Dcqcn
+                },
+                uses_marks: self.kind.describe().needs_marks,
                 payload: segment,
                 header: self.header.get(),
                 params: self.roce.clone(),

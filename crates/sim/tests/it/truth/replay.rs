@@ -134,7 +134,8 @@ fn packets_that_change_their_size_are_refused() {
     ] {
         let text = format!(
             "version = 1\ntitle = 'sizes'\n[run]\nduration = '1ms'\n[topology]\nkind = 'rack'\nhosts = 3\n\
-             rate = '10Gbps'\ndelay = '1us'\n[port.switch]\n{table}\n[workload.w]\nkind = 'flows'\nfrom = 'h1'\nto = 'h0'\n"
+             rate = '10Gbps'\ndelay = '1us'\n[port.switch]\n{table}\n\
+             [workload.w]\nkind = 'flows'\nfrom = 'h1'\nto = 'h0'\n"
         );
         let window = ReplayWindow { from: Time::ZERO, length: Span::from_us(10) };
         let refused = record(&model(&text, None, None), window, Extent::Window, &mut |_| true).unwrap_err();

@@ -22,10 +22,10 @@ use plimsoll_units::{Bytes, Rate, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::RateController;
 use crate::InvalidParam;
 use crate::transports::describe::Description;
-use crate::transports::roce::{FAMILY, RoceConfig};
+use crate::transports::roce::FAMILY;
+use crate::transports::roce::rate_control::RateController;
 
 /// The description of DCQCN.
 pub const DCQCN: Description = Description {
@@ -129,6 +129,7 @@ impl DcqcnParams {
 /// The reaction point of one flow.
 #[derive(Debug)]
 pub struct Dcqcn {
+    params: DcqcnParams,
     line: Rate,
     rate: Rate,
     target: Rate,
@@ -153,8 +154,9 @@ pub struct Dcqcn {
 
 impl Dcqcn {
     /// Makes the reaction point of a flow at a NIC of rate `line`, at which it starts.
-    pub fn new(line: Rate) -> Dcqcn {
+    pub fn new(params: DcqcnParams, line: Rate) -> Dcqcn {
         Dcqcn {
+            params,
             line,
             rate: line,
             target: line,
@@ -172,7 +174,8 @@ impl Dcqcn {
     }
 
     /// Has alpha take account of the periods that have ended by `now`.
-    fn pass(&mut self, params: &DcqcnParams, now: Time) {
+    fn pass(&mut self, now: Time) {
+        let params = &self.params;
         let periods = now.saturating_since(self.alpha_since).as_ps() / params.alpha_period.as_ps();
         if periods == 0 {
             return;
@@ -188,17 +191,18 @@ impl Dcqcn {
     }
 
     /// Cuts the rate at `now`.
-    fn cut(&mut self, params: &DcqcnParams, now: Time, keeps_target: bool) {
+    fn cut(&mut self, now: Time, keeps_target: bool) {
         if !keeps_target {
             self.target = self.rate;
         }
-        self.rate = self.rate.scaled(1.0 - self.alpha / 2.0).max(params.min_rate).min(self.rate);
+        self.rate = self.rate.scaled(1.0 - self.alpha / 2.0).max(self.params.min_rate).min(self.rate);
         (self.timer_stage, self.byte_stage, self.bytes, self.stepped) = (0, 0, 0, false);
-        self.step_at = now + params.timer;
+        self.step_at = now + self.params.timer;
     }
 
     /// Takes a step of increase.
-    fn step(&mut self, params: &DcqcnParams) {
+    fn step(&mut self) {
+        let params = &self.params;
         let (low, high) = match params.form {
             DcqcnForm::Paper => {
                 (self.timer_stage.min(self.byte_stage), self.timer_stage.max(self.byte_stage))
@@ -225,44 +229,44 @@ impl Dcqcn {
 }
 
 impl RateController for Dcqcn {
-    fn on_cnp(&mut self, config: &RoceConfig, now: Time) {
-        let params = &config.params.dcqcn;
-        match (params.form, self.began) {
+    fn on_cnp(&mut self, now: Time) {
+        let (form, gain) = (self.params.form, self.params.gain);
+        match (form, self.began) {
             (DcqcnForm::Paper, began) => {
                 if began.is_some() {
-                    self.pass(params, now);
+                    self.pass(now);
                 }
                 self.began = Some(now);
-                self.cut(params, now, false);
-                self.alpha = (1.0 - params.gain) * self.alpha + params.gain;
+                self.cut(now, false);
+                self.alpha = (1.0 - gain) * self.alpha + gain;
                 self.alpha_since = now;
             }
             (DcqcnForm::Nic, None) => {
                 self.began = Some(now);
                 self.alpha_since = now;
                 self.notified = true;
-                self.cut_at = now + params.cut_period;
-                self.step_at = now + params.timer;
+                self.cut_at = now + self.params.cut_period;
+                self.step_at = now + self.params.timer;
             }
             (DcqcnForm::Nic, Some(began)) => {
-                self.pass(params, now);
+                self.pass(now);
                 self.notified = true;
-                let periods = now.saturating_since(began).as_ps() / params.cut_period.as_ps();
-                self.cut_at = self.cut_at.min(began + params.cut_period.saturating_mul(periods + 1));
+                let period = self.params.cut_period;
+                let periods = now.saturating_since(began).as_ps() / period.as_ps();
+                self.cut_at = self.cut_at.min(began + period.saturating_mul(periods + 1));
             }
         }
     }
 
-    fn on_sent(&mut self, config: &RoceConfig, _now: Time, bytes: u64) {
-        let params = &config.params.dcqcn;
-        if params.form != DcqcnForm::Paper || self.step_at == Time::MAX {
+    fn on_sent(&mut self, _now: Time, bytes: u64) {
+        if self.params.form != DcqcnForm::Paper || self.step_at == Time::MAX {
             return;
         }
         self.bytes += bytes;
-        if self.bytes >= params.byte_counter.get() {
+        if self.bytes >= self.params.byte_counter.get() {
             self.bytes = 0;
             self.byte_stage += 1;
-            self.step(params);
+            self.step();
         }
     }
 
@@ -270,18 +274,17 @@ impl RateController for Dcqcn {
         self.step_at.min(self.cut_at)
     }
 
-    fn on_deadline(&mut self, config: &RoceConfig, now: Time) {
-        let params = &config.params.dcqcn;
+    fn on_deadline(&mut self, now: Time) {
         if now >= self.cut_at {
             self.cut_at = Time::MAX;
-            self.pass(params, now);
-            let keeps_target = !params.clamp_target && !self.stepped;
-            self.cut(params, now, keeps_target);
+            self.pass(now);
+            let keeps_target = !self.params.clamp_target && !self.stepped;
+            self.cut(now, keeps_target);
         }
         if now >= self.step_at {
             self.timer_stage += 1;
-            self.step_at = now + params.timer;
-            self.step(params);
+            self.step_at = now + self.params.timer;
+            self.step();
         }
     }
 
@@ -299,18 +302,11 @@ mod tests {
     use plimsoll_units::Rate;
 
     use super::*;
-    use crate::transports::Kind;
-    use crate::transports::roce::RoceParams;
 
     const LINE: Rate = Rate::from_gbps(40);
 
     fn at(us: u64) -> Time {
         Time::ZERO + Span::from_us(us)
-    }
-
-    fn config(dcqcn: DcqcnParams) -> RoceConfig {
-        let params = RoceParams { dcqcn, ..RoceParams::default() };
-        RoceConfig { kind: Kind::Dcqcn, payload: 1_000, header: 48, params }
     }
 
     /// The parameters of the paper's fluid model: 40 Gb/s.
@@ -332,97 +328,97 @@ mod tests {
     }
 
     /// Passes all deadlines up to `until`.
-    fn run(flow: &mut Dcqcn, config: &RoceConfig, until: Time) {
+    fn run(flow: &mut Dcqcn, until: Time) {
         while flow.deadline() <= until {
             let due = flow.deadline();
-            flow.on_deadline(config, due);
+            flow.on_deadline(due);
         }
     }
 
     #[test]
     fn the_papers_form_cuts_at_each_cnp_and_recovers_by_halves() {
-        let (config, mut flow) = (config(paper()), Dcqcn::new(LINE));
+        let mut flow = Dcqcn::new(paper(), LINE);
         assert_eq!(flow.deadline(), Time::MAX, "no CNP, no timer");
-        flow.on_cnp(&config, at(0));
+        flow.on_cnp(at(0));
         assert_eq!(gbps(&flow), 20.0, "alpha is 1");
         // Fast recovery to the target of 40: four steps, of the timer alone.
         for (step, rate) in [(1, 30.0), (2, 35.0), (3, 37.5), (4, 38.75)] {
-            run(&mut flow, &config, at(55 * step));
+            run(&mut flow, at(55 * step));
             assert_eq!(gbps(&flow), rate, "step {step}");
         }
         // Then additive: the target stays at the line's rate.
-        run(&mut flow, &config, at(55 * 5));
+        run(&mut flow, at(55 * 5));
         assert_eq!(gbps(&flow), 39.375);
         // Two CNPs 50 us apart: alpha has had no period without one.
-        let (mut flow, keep) = (Dcqcn::new(LINE), 1.0_f64 - 1.0 / 256.0);
-        flow.on_cnp(&config, at(0));
-        flow.on_cnp(&config, at(50));
+        let (mut flow, keep) = (Dcqcn::new(paper(), LINE), 1.0_f64 - 1.0 / 256.0);
+        flow.on_cnp(at(0));
+        flow.on_cnp(at(50));
         assert_eq!((gbps(&flow), flow.alpha()), (10.0, 1.0));
         assert_eq!(flow.target.as_mbps_f64(), 20_000.0);
         // 3 periods of 55 us later.
-        flow.on_cnp(&config, at(50 + 170));
+        flow.on_cnp(at(50 + 170));
         let alpha: f64 = keep.powi(3);
         assert!((flow.alpha() - (alpha * keep + 1.0 / 256.0)).abs() < 1e-12);
     }
 
     #[test]
     fn the_papers_increases_go_by_the_lower_and_the_higher_stage() {
-        let (config, mut flow) = (config(paper()), Dcqcn::new(LINE));
-        flow.on_cnp(&config, at(0));
-        flow.on_cnp(&config, at(1));
+        let mut flow = Dcqcn::new(paper(), LINE);
+        flow.on_cnp(at(0));
+        flow.on_cnp(at(1));
         let target = |flow: &Dcqcn| flow.target.as_bps() / 1_000_000;
         assert_eq!(target(&flow), 20_000);
-        run(&mut flow, &config, at(1 + 55 * 4));
+        run(&mut flow, at(1 + 55 * 4));
         assert_eq!(target(&flow), 20_000, "both stages are below 5");
-        run(&mut flow, &config, at(1 + 55 * 7));
+        run(&mut flow, at(1 + 55 * 7));
         assert_eq!(target(&flow), 20_000 + 3 * 40, "the timer's stage is 7: additive");
         // The byte counter follows: its 6th stage begins hyper increase, by one more each time.
-        (0..5).for_each(|_| flow.on_sent(&config, at(400), 10_000_000));
+        (0..5).for_each(|_| flow.on_sent(at(400), 10_000_000));
         assert_eq!(target(&flow), 20_120 + 5 * 40);
-        flow.on_sent(&config, at(400), 9_999_999);
-        flow.on_sent(&config, at(400), 1);
+        flow.on_sent(at(400), 9_999_999);
+        flow.on_sent(at(400), 1);
         assert_eq!(target(&flow), 20_320 + 400);
-        flow.on_sent(&config, at(400), 10_000_000);
+        flow.on_sent(at(400), 10_000_000);
         assert_eq!(target(&flow), 20_720 + 2 * 400);
     }
 
     #[test]
     fn the_nics_form_cuts_at_the_ends_of_periods() {
         let params = DcqcnParams { gain: 1.0 / 256.0, ..DcqcnParams::default() };
-        let (config, mut flow) = (config(params), Dcqcn::new(LINE));
-        flow.on_cnp(&config, at(100));
+        let mut flow = Dcqcn::new(params, LINE);
+        flow.on_cnp(at(100));
         assert_eq!((gbps(&flow), flow.deadline()), (40.0, at(104)));
         // A CNP in the first of the four periods of alpha, none in the others.
         let keep: f64 = 1.0 - 1.0 / 256.0;
-        run(&mut flow, &config, at(104));
+        run(&mut flow, at(104));
         let alpha = keep.powi(3);
         assert!((flow.alpha() - alpha).abs() < 1e-12, "{} {alpha}", flow.alpha());
         assert!((gbps(&flow) - 40.0 * (1.0 - alpha / 2.0)).abs() < 1e-6);
         // A second cut before any step keeps the target; CNPs of one period cut once.
-        flow.on_cnp(&config, at(105));
-        flow.on_cnp(&config, at(107));
-        run(&mut flow, &config, at(108));
+        flow.on_cnp(at(105));
+        flow.on_cnp(at(107));
+        run(&mut flow, at(108));
         assert_eq!(flow.target, LINE);
         assert!((gbps(&flow) - 40.0 * (1.0 - alpha / 2.0) * (1.0 - flow.alpha() / 2.0)).abs() < 1e-6);
         assert_eq!(flow.deadline(), at(408), "the timer begins anew with a cut");
         // One step of fast recovery would be `stage < 1`: the first step is additive, the next ones are hyper.
         let before = flow.rate().as_bps();
-        run(&mut flow, &config, at(408));
+        run(&mut flow, at(408));
         assert_eq!(flow.rate().as_bps(), (before + LINE.as_bps()).div_ceil(2));
     }
 
     #[test]
     fn alpha_passes_periods_as_if_each_had_its_event() {
         let params = DcqcnParams::default();
-        let (config, mut lazy) = (config(params.clone()), Dcqcn::new(LINE));
-        lazy.on_cnp(&config, at(0));
+        let mut lazy = Dcqcn::new(params.clone(), LINE);
+        lazy.on_cnp(at(0));
         let (mut alpha, mut notified) = (1.0, true);
         for us in 1..200u64 {
             alpha = (1.0 - params.gain) * alpha + if notified { params.gain } else { 0.0 };
             notified = us % 7 == 3;
             if notified {
                 // After the end of the period that ends at this time.
-                lazy.on_cnp(&config, at(us));
+                lazy.on_cnp(at(us));
                 assert!((lazy.alpha() - alpha).abs() < 1e-9, "{us}: {} {alpha}", lazy.alpha());
             }
         }
@@ -431,9 +427,9 @@ mod tests {
     #[test]
     fn the_rate_returns_to_the_line_and_its_timer_stops() {
         for params in [paper(), DcqcnParams::default()] {
-            let (config, mut flow) = (config(params), Dcqcn::new(LINE));
-            flow.on_cnp(&config, at(0));
-            run(&mut flow, &config, at(100_000));
+            let mut flow = Dcqcn::new(params, LINE);
+            flow.on_cnp(at(0));
+            run(&mut flow, at(100_000));
             assert_eq!((flow.rate(), flow.deadline()), (LINE, Time::MAX));
         }
     }

@@ -23,11 +23,11 @@ use plimsoll_units::{Rate, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{RateController, RoceAck};
 use crate::InvalidParam;
 use crate::telemetry::Stamps;
 use crate::transports::describe::Description;
-use crate::transports::roce::{FAMILY, RoceConfig};
+use crate::transports::roce::FAMILY;
+use crate::transports::roce::rate_control::{RateController, RoceAck};
 
 /// The description of HPCC.
 pub const HPCC: Description = Description {
@@ -80,6 +80,7 @@ impl HpccParams {
 /// The state of one flow. Windows are in bytes.
 #[derive(Debug)]
 pub struct Hpcc {
+    params: HpccParams,
     line: Rate,
     base_rtt: Span,
     /// The window with which a flow starts, and its largest.
@@ -96,9 +97,10 @@ pub struct Hpcc {
 
 impl Hpcc {
     /// Makes the controller of a flow at a NIC of rate `line`, with an idle round trip of `base_rtt`.
-    pub fn new(_config: &RoceConfig, line: Rate, base_rtt: Span) -> Hpcc {
+    pub fn new(params: HpccParams, line: Rate, base_rtt: Span) -> Hpcc {
         let largest = bytes_in(line, base_rtt);
         Hpcc {
+            params,
             line,
             base_rtt,
             largest,
@@ -140,12 +142,12 @@ fn bytes_in(rate: Rate, time: Span) -> f64 {
 }
 
 impl RateController for Hpcc {
-    fn on_ack(&mut self, config: &RoceConfig, ack: &RoceAck) {
+    fn on_ack(&mut self, ack: &RoceAck) {
         let Some(stamps) = ack.stamps else { return };
         let measured = self.measured(stamps);
         self.last = *stamps;
         let Some((load, time)) = measured else { return };
-        let params = &config.params.hpcc;
+        let params = &self.params;
         let share = (time.as_ps() as f64 / self.base_rtt.as_ps() as f64).min(1.0);
         self.load += share * (load - self.load);
         let added = bytes_in(params.increase, self.base_rtt);
@@ -173,18 +175,15 @@ impl RateController for Hpcc {
 mod tests {
     use super::*;
     use crate::telemetry::{IntParams, Stamp};
-    use crate::transports::Kind;
-    use crate::transports::roce::RoceParams;
 
     const LINE: Rate = Rate::from_gbps(100);
     const RTT: Span = Span::from_us(8);
     /// The bytes that the line sends in a round trip.
     const BDP: f64 = 100_000.0;
 
-    fn config(max_stage: u32) -> RoceConfig {
-        let hpcc = HpccParams { max_stage, increase: Rate::from_mbps(100), ..HpccParams::default() };
-        let params = RoceParams { hpcc, ..RoceParams::default() };
-        RoceConfig { kind: Kind::Hpcc, payload: 1_000, header: 48, params }
+    fn flow(max_stage: u32) -> Hpcc {
+        let params = HpccParams { max_stage, increase: Rate::from_mbps(100), ..HpccParams::default() };
+        Hpcc::new(params, LINE, RTT)
     }
 
     /// The stamps of links of 100 Gb/s, each with its queue and the bytes that it has sent by `ns`.
@@ -198,8 +197,8 @@ mod tests {
         stamps
     }
 
-    fn ack(flow: &mut Hpcc, config: &RoceConfig, (ack, nxt): (u64, u64), stamps: &Stamps) {
-        flow.on_ack(config, &RoceAck { now: Time::ZERO, ack, nxt, stamps: Some(stamps) });
+    fn ack(flow: &mut Hpcc, (ack, nxt): (u64, u64), stamps: &Stamps) {
+        flow.on_ack(&RoceAck { now: Time::ZERO, ack, nxt, stamps: Some(stamps) });
     }
 
     fn near(value: f64, expected: f64) {
@@ -208,19 +207,19 @@ mod tests {
 
     #[test]
     fn a_flow_starts_with_the_bandwidth_delay_product_and_the_first_stamps_are_only_kept() {
-        let (config, mut flow) = (config(0), Hpcc::new(&config(0), LINE, RTT));
+        let mut flow = flow(0);
         assert_eq!((flow.window(), flow.rate()), (Some(100_000), LINE));
-        ack(&mut flow, &config, (1_000, 100_000), &stamps(1_000, &[(0, 0)]));
+        ack(&mut flow, (1_000, 100_000), &stamps(1_000, &[(0, 0)]));
         assert_eq!((flow.window(), flow.load), (Some(100_000), 1.0));
     }
 
     #[test]
     fn the_most_loaded_link_sets_the_window() {
-        let (config, mut flow) = (config(0), Hpcc::new(&config(0), LINE, RTT));
-        ack(&mut flow, &config, (1_000, 100_000), &stamps(0, &[(50_000, 0), (0, 0)]));
+        let mut flow = flow(0);
+        ack(&mut flow, (1_000, 100_000), &stamps(0, &[(50_000, 0), (0, 0)]));
         // 2 us later, a quarter of T: the first link has sent at its full rate with a queue of 30 KB or more, the
         // second at half of it.
-        ack(&mut flow, &config, (2_000, 101_000), &stamps(2_000, &[(30_000, 25_000), (0, 12_500)]));
+        ack(&mut flow, (2_000, 101_000), &stamps(2_000, &[(30_000, 25_000), (0, 12_500)]));
         let load = 1.0 + 0.25 * (1.3 - 1.0);
         near(flow.load, load);
         // W = Wc eta / U + W_AI, and W_AI = 100 Mb/s x 8 us = 100 B.
@@ -228,23 +227,23 @@ mod tests {
         near(flow.window, window);
         // The ACK is beyond 0, so the reference moves, and next with an ACK beyond what was sent by now.
         near(flow.reference, window);
-        ack(&mut flow, &config, (101_000, 190_000), &stamps(4_000, &[(30_000, 50_000), (0, 25_000)]));
+        ack(&mut flow, (101_000, 190_000), &stamps(4_000, &[(30_000, 50_000), (0, 25_000)]));
         near(flow.reference, window);
         near(flow.window, window * 0.95 / flow.load + 100.0);
-        ack(&mut flow, &config, (101_001, 190_000), &stamps(6_000, &[(0, 75_000), (0, 37_500)]));
+        ack(&mut flow, (101_001, 190_000), &stamps(6_000, &[(0, 75_000), (0, 37_500)]));
         near(flow.reference, flow.window);
     }
 
     #[test]
     fn below_the_target_stages_of_additive_increase_come_first() {
-        let (config, mut flow) = (config(2), Hpcc::new(&config(2), LINE, RTT));
+        let mut flow = flow(2);
         (flow.window, flow.reference, flow.load) = (40_000.0, 40_000.0, 0.4);
-        ack(&mut flow, &config, (1, 1), &stamps(0, &[(0, 0)]));
+        ack(&mut flow, (1, 1), &stamps(0, &[(0, 0)]));
         let mut seen = Vec::new();
         for round in 1..=4 {
             // A load of 0.4 for a whole round trip each.
             let stamps = stamps(8_000 * round, &[(0, 40_000 * round)]);
-            ack(&mut flow, &config, (10 * round, 10 * round + 5), &stamps);
+            ack(&mut flow, (10 * round, 10 * round + 5), &stamps);
             near(flow.load, 0.4);
             seen.push(flow.window.round());
         }
@@ -254,10 +253,10 @@ mod tests {
 
     #[test]
     fn a_paced_flow_alone_settles_at_the_target() {
-        let (config, mut flow) = (config(0), Hpcc::new(&config(0), LINE, RTT));
+        let mut flow = flow(0);
         let (mut sent, mut acked) = (0.0, 0);
         for round in 0..400u64 {
-            ack(&mut flow, &config, (acked + 1, acked + 1), &stamps(8_000 * round, &[(0, sent as u64)]));
+            ack(&mut flow, (acked + 1, acked + 1), &stamps(8_000 * round, &[(0, sent as u64)]));
             sent += flow.window;
             acked += 1;
         }
@@ -267,13 +266,13 @@ mod tests {
 
     #[test]
     fn stamps_that_are_not_comparable_leave_the_window() {
-        let (config, mut flow) = (config(0), Hpcc::new(&config(0), LINE, RTT));
-        ack(&mut flow, &config, (1, 2), &stamps(1_000, &[(0, 0)]));
+        let mut flow = flow(0);
+        ack(&mut flow, (1, 2), &stamps(1_000, &[(0, 0)]));
         for other in [stamps(1_000, &[(90_000, 90_000)]), stamps(2_000, &[(90_000, 90_000), (0, 0)])] {
-            ack(&mut flow, &config, (2, 3), &other);
+            ack(&mut flow, (2, 3), &other);
             assert_eq!((flow.window(), flow.load), (Some(100_000), 1.0));
         }
-        flow.on_ack(&config, &RoceAck { now: Time::ZERO, ack: 3, nxt: 4, stamps: None });
+        flow.on_ack(&RoceAck { now: Time::ZERO, ack: 3, nxt: 4, stamps: None });
         assert_eq!(flow.window(), Some(100_000));
     }
 }

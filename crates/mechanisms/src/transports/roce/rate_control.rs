@@ -1,0 +1,64 @@
+//! [`RateController`]: what a controller of a queue pair learns, and its decisions.
+//!
+//! ```text
+//! ACK with stamps, CNP, bytes sent, timer ──> RateController ──> rate; a window, where it has its own
+//! ```
+
+use plimsoll_units::{Rate, Time};
+
+use crate::telemetry::Stamps;
+
+/// The controllers of queue pairs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RoceController {
+    /// Zhu et al., SIGCOMM 2015.
+    Dcqcn,
+    /// Li et al., SIGCOMM 2019.
+    Hpcc,
+}
+
+/// An acknowledgement, as a queue pair passes it to its controller.
+#[derive(Clone, Copy, Debug)]
+pub struct RoceAck<'a> {
+    /// The time at which it arrived.
+    pub now: Time,
+    /// The next offset that the other end expects.
+    pub ack: u64,
+    /// The next offset to be sent.
+    pub nxt: u64,
+    /// The stamps of the data that it acknowledges, if ports wrote some.
+    pub stamps: Option<&'a Stamps>,
+}
+
+/// The controller of a queue pair.
+pub trait RateController {
+    /// Takes note of an acknowledgement.
+    fn on_ack(&mut self, _ack: &RoceAck) {}
+
+    /// Takes note of a congestion notification packet.
+    fn on_cnp(&mut self, _now: Time) {}
+
+    /// A data packet of `bytes` bytes was sent, its headers included.
+    fn on_sent(&mut self, _now: Time, _bytes: u64) {}
+
+    /// Returns when [`on_deadline`](RateController::on_deadline) must be called; [`Time::MAX`] if never.
+    fn deadline(&self) -> Time {
+        Time::MAX
+    }
+
+    /// Handles the deadline that has passed.
+    fn on_deadline(&mut self, _now: Time) {}
+
+    /// Returns the rate at which packets leave, headers included.
+    fn rate(&self) -> Rate;
+
+    /// Returns the bytes of payload that may be outstanding; `None` where the controller has no window of its own.
+    fn window(&self) -> Option<u64> {
+        None
+    }
+
+    /// Returns DCQCN's alpha, the estimate of congestion; 0 for others.
+    fn alpha(&self) -> f64 {
+        0.0
+    }
+}
