@@ -435,7 +435,6 @@ impl FlowControl {
 
     /// Sends a signal to `port`, unless its link is dead: then the account forgets its pauses. Returns whether it was
     /// sent.
-    #[expect(clippy::too_many_arguments, reason = "the parts of the fabric that a frame concerns")]
     fn send(
         &mut self,
         now: Time,
