@@ -29,8 +29,11 @@ impl Checker<'_> {
                 let help = format!("turn one off: `lossless = \"off\"` or `{other} = \"off\"`");
                 self.error(&keys(&path), format!("{other} {does}"), help);
             }
-            let is_set = |key| self.tree.at(&[&path[0], &path[1], &path[2], key]).is_some();
-            if is_set("alpha") && is_set("threshold") {
+            // The text that shows a scenario has every default, beside a threshold as well.
+            let has_both = |own: &LosslessParams| {
+                own.threshold.is_some() && own.alpha != LosslessParams::default().alpha
+            };
+            if port.lossless().is_some_and(has_both) {
                 let message = "`threshold` is fixed, and takes the place of `alpha`";
                 self.error(
                     &[&path[0], &path[1], &path[2], "alpha"],
