@@ -71,16 +71,16 @@ impl Endpoint {
 
     /// A segment arrived. `stamps` returns the telemetry that came with it; only RoCE asks.
     #[inline(always)] // a simulator's hot loop calls it
-    pub fn on_segment<'a>(
+    pub fn on_segment(
         &mut self,
         config: &TcpConfig,
         now: Time,
         segment: &TcpSegment,
-        stamps: impl FnOnce() -> Option<&'a Stamps>,
+        stamps: impl FnOnce() -> Option<Stamps>,
     ) -> Delivered {
         of_each!(self,
             tcp => tcp.on_segment(config, now, segment),
-            pair => pair.on_segment(&config.roce, now, segment, stamps()))
+            pair => pair.on_segment(&config.roce, now, segment, stamps().as_ref()))
     }
 
     /// Returns the next segment that leaves now.

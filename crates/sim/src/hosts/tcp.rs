@@ -99,7 +99,6 @@ impl Hosts {
     /// The transport gets a packet, which receive offload may have merged with those `before` it.
     #[inline(always)] // it has a caller for each, and single packets are all that most runs have
     pub(super) fn receive(&mut self, now: Time, fabric: &mut SimFabric, packet: &Packet, before: &[Packet]) {
-        let stamps = if self.rules.has_telemetry { fabric.take_returned_stamps(packet) } else { None };
         if let Some(workload) = datagram_workload(packet.flow) {
             return self.leave_datagram(fabric, workload, packet);
         }
@@ -110,11 +109,15 @@ impl Hosts {
         let end = End::receiving(packet);
         let transport = self.transports.get(connection.transport);
         let endpoint = &mut connection.half(end).endpoint;
+        if self.rules.has_telemetry && matches!(endpoint, Endpoint::Tcp(_)) {
+            // They are counted; only RoCE steers by them.
+            fabric.take_returned_stamps(packet);
+        }
         let mut segment = segment_of(packet, endpoint.received(), endpoint.sent());
         if !before.is_empty() {
             prepend(&mut segment, before);
         }
-        let delivered = endpoint.on_segment(transport, now, &segment, || stamps.as_ref());
+        let delivered = endpoint.on_segment(transport, now, &segment, || fabric.take_returned_stamps(packet));
         let received = endpoint.received();
         let workload = connection.workload;
         let completes = delivered.new_bytes > 0 && connection.half(end).messages.has_whole(received);
@@ -139,6 +142,9 @@ impl Hosts {
     /// closed.
     #[cold]
     fn receive_elsewhere(&mut self, now: Time, fabric: &mut SimFabric, packet: &Packet, before: &[Packet]) {
+        if self.rules.has_telemetry {
+            fabric.take_returned_stamps(packet);
+        }
         if self.datagrams.has(packet.flow) {
             before.iter().chain([packet]).for_each(|packet| self.receive_datagrams(now, fabric, packet));
         } else {
