@@ -475,7 +475,7 @@ fn priorities_are_those_of_workloads_and_their_transports() {
 #[test]
 fn frames_have_the_priority_of_their_code_point_or_tag() {
     let switch =
-        "[port.switch]\nclasses = { priority = { '2' = { buffer = '1B' }, '5' = { buffer = '1B' } } }\n";
+        "[port.switch]\nclasses = { priority = { '2' = { buffer = '1KB' }, '5' = { buffer = '1KB' } } }\n";
     let text = format!("{RACK}{switch}[host.dscp_to_priority]\nEF = 2\n");
     let mut fabric = LiveFabric::new(&model(&text)).unwrap();
     let mut now = Time::ZERO;
