@@ -85,7 +85,7 @@ fn dcqcn_shares_a_link_and_a_window_keeps_its_queue_short() {
             assert_eq!(run.counters.switch_drops + run.counters.timeouts, 0, "{rate}, {name}");
         }
         assert!(free.queue("switch").marks > 0, "{rate}");
-        // Four bandwidth-delay products of about 4.4 us, of which the link holds one, and a packet and its headers each.
+        // Four bandwidth-delay products of 4.4 us, of which the link holds one, and a packet and its headers each.
         assert!(
             peak(&window) as f64 <= 3.0 * of_line / 8.0 * 4_400.0 * 1.048 + 8_384.0,
             "{rate}: {}",
