@@ -133,7 +133,7 @@ impl FlowControl {
             control.places[back.0 as usize].egress = control.places[port.0 as usize].local;
             // The far switch's ports are all of one tier, including the one that sends back.
             let settings = spec.port(network.link(back));
-            let pausable = match (settings.pfc(), memory_of[switch as usize]) {
+            let mut pausable: Option<PausableLink> = match (settings.pfc(), memory_of[switch as usize]) {
                 (Some((params, buffer)), _) => {
                     let back_rate = schedule.slowest(back, network.link(back).rate);
                     Some(PausableLink::with_buffer(params, spec, port, back, back_rate, buffer)?)
@@ -151,7 +151,6 @@ impl FlowControl {
                 }
                 (None, None) => None,
             };
-            let mut pausable: Option<PausableLink> = pausable;
             if let Some(pausable) = &mut pausable {
                 // The watchdog is the sending switch's.
                 let own = spec.port(link).lossless().filter(|_| matches!(link.from, Node::Switch(_)));

@@ -72,7 +72,9 @@ impl Checker<'_> {
             self.error(&path, reason, format!("false with {}", family.setting));
         }
         if params.kind.describe().needs_marks && !marking {
-            let message = format!("no queue marks, so {} does what tcp does", params.kind.name());
+            let is_roce = params.kind.describe().family.is_roce;
+            let effect = if is_roce { "never leaves the rate of its NIC" } else { "does what tcp does" };
+            let message = format!("no queue marks, so {} {effect}", params.kind.name());
             let help = format!("turn on {} in port.switch", one_of_the_markers());
             self.warn(&[section, &["kind"]].concat(), message, help);
         }

@@ -11,9 +11,9 @@ use crate::telemetry::Stamps;
 /// The controllers of queue pairs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RoceController {
-    /// Zhu et al., SIGCOMM 2015.
+    /// DCQCN, which cuts the rate by notifications of marks (Zhu et al., SIGCOMM 2015).
     Dcqcn,
-    /// Li et al., SIGCOMM 2019.
+    /// HPCC, which sets the window by telemetry (Li et al., SIGCOMM 2019).
     Hpcc,
 }
 

@@ -20,7 +20,7 @@ use crate::telemetry::Stamps;
 pub(super) struct RequestSide {
     /// The first offset that is not acknowledged.
     una: u64,
-    /// The next offset to send.
+    /// The next offset to send, which a NAK and a timeout move back to `una`.
     nxt: u64,
     /// The end of what was sent at least once.
     max: u64,

@@ -5,7 +5,7 @@ use plimsoll_units::Time;
 use super::config::RoceConfig;
 use crate::tcp::{EcnField, Flags, TcpSegment};
 
-/// What a receiver sends back.
+/// A packet without data that a receiver owes to the sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Answer {
     /// A congestion notification packet.
@@ -17,7 +17,7 @@ pub(super) enum Answer {
 /// The receiving half of a queue pair: it takes packets in order, and drops all others.
 #[derive(Debug, Default)]
 pub(super) struct ResponseSide {
-    /// The next offset expected.
+    /// The next offset expected in order: what is before it was handed over.
     next: u64,
     ack_due: bool,
     nak_due: bool,

@@ -78,7 +78,7 @@ impl TransportParams {
                 } else {
                     RoceController::Dcqcn
                 },
-                uses_marks: self.kind.describe().needs_marks,
+                uses_marks: self.kind.describe().needs_marks && self.ecn != EcnMode::Off,
                 payload: segment,
                 header: self.header.get(),
                 params: self.roce.clone(),
