@@ -35,8 +35,11 @@ pub struct Clos {
     pub cores: u32,
     /// Hosts of an edge switch.
     pub hosts_per_edge: u32,
-    /// Rate of every link.
+    /// Rate of a host's link.
     pub rate: Rate,
+    /// Rate of a link between switches; default: `rate`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fabric_rate: Option<Rate>,
     /// One-way propagation of every link.
     pub delay: Span,
 }
@@ -47,6 +50,10 @@ impl Clos {
     fn shape(&self) -> ClosShape {
         let Clos { pods, edges, aggregations, cores, hosts_per_edge, .. } = *self;
         ClosShape { pods, edges, aggregations, cores, hosts_per_edge }
+    }
+
+    fn fabric_rate(&self) -> Rate {
+        self.fabric_rate.unwrap_or(self.rate)
     }
 }
 
@@ -59,6 +66,7 @@ impl Kind for Clos {
         check.at_least("cores", self.cores, 1);
         check.at_least("hosts_per_edge", self.hosts_per_edge, 1);
         check.rate("rate", self.rate);
+        check.rate("fabric_rate", self.fabric_rate());
     }
 
     fn tiers(&self) -> &'static [&'static str] {
@@ -86,11 +94,11 @@ impl Kind for Clos {
     }
 
     fn link_classes(&self) -> Vec<(Rate, Span)> {
-        vec![(self.rate, self.delay)]
+        vec![(self.rate, self.delay), (self.fabric_rate(), self.delay)]
     }
 
     fn cuts(&self) -> Vec<TopologyCut> {
-        let up = self.rate.as_bps() as f64 * f64::from(self.aggregations);
+        let up = self.fabric_rate().as_bps() as f64 * f64::from(self.aggregations);
         let links = "the links from an edge switch to its pod";
         let edge = TopologyCut { links, inside: Inside::Groups(self.hosts_per_edge), bits_per_second: up };
         let links = "the links from a pod to the cores";
@@ -112,8 +120,9 @@ impl Kind for Clos {
     }
 
     fn network(&self) -> Result<Network, Unbuildable> {
-        let class = LinkClass { rate: self.rate, propagation: self.delay };
-        Ok(Network::clos(self.shape(), class, class, class))
+        let class = |rate| LinkClass { rate, propagation: self.delay };
+        let fabric = class(self.fabric_rate());
+        Ok(Network::clos(self.shape(), class(self.rate), fabric, fabric))
     }
 }
 
