@@ -163,7 +163,7 @@ impl<H: Hooks> Links<H> {
         let mut packet = Packet::default();
         self.lanes.release(slot, &mut packet);
         if let Some(telemetry) = &mut self.telemetry {
-            telemetry.take(slot);
+            telemetry.forget(slot);
         }
         self.hooks.on_lost(now, at, &packet);
     }
@@ -268,7 +268,7 @@ impl<H: Hooks> Sink for Links<H> {
         }
         // The stamps were behind the header that is left.
         if let Some(telemetry) = &mut self.telemetry {
-            telemetry.take(slot);
+            telemetry.forget(slot);
         }
     }
 

@@ -12,23 +12,61 @@
 //! may handle an acknowledgement after the next one has arrived, so the arrived packet has the number of its stamps.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use plimsoll_mechanisms::telemetry::{IntParams, Stamp, Stamps};
+use plimsoll_memory::prefetch_for_later;
 
 use crate::net::{Flags, Packet, Slot};
 
 /// The stamps of all packets in a network, and the ones that receivers have not returned yet.
+///
+/// Stamps of one packet are longer than a packet, so they stay where they are, and their place goes from the slot of
+/// the data to that of its acknowledgement.
 #[derive(Debug, Default)]
 pub(crate) struct Telemetry {
-    /// The stamps by slot; empty ones in free slots.
-    by_slot: Vec<Stamps>,
+    places: Places,
+    /// The place of the stamps of each slot's packet, if it has some.
+    by_slot: Vec<Option<Place>>,
     /// The stamps of the last data packet that a host has received, by flow and host, until it sends on that flow. Only
     /// transports that acknowledge have some: a receiver of datagrams would never send.
-    unreturned: BTreeMap<(u32, u32), Stamps>,
+    unreturned: BTreeMap<(u32, u32), Place>,
     /// The stamps of acknowledgements that their host has not handled yet, by host and number.
-    returned: BTreeMap<(u32, u16), Stamps>,
+    returned: BTreeMap<(u32, u16), Place>,
     /// The number that the stamps of an acknowledgement got last, by host.
     last_numbers: BTreeMap<u32, u16>,
+}
+
+/// Where stamps are: one more than their index.
+type Place = NonZeroU32;
+
+/// Memory for the stamps of packets; the place that was left last is taken first.
+#[derive(Debug, Default)]
+struct Places {
+    stamps: Vec<Stamps>,
+    free: Vec<Place>,
+}
+
+impl Places {
+    fn take(&mut self) -> Place {
+        self.free.pop().unwrap_or_else(|| {
+            self.stamps.push(Stamps::default());
+            Place::new(self.stamps.len() as u32).expect("one was added")
+        })
+    }
+
+    fn give(&mut self, place: Place) {
+        self.get_mut(place).clear();
+        self.free.push(place);
+    }
+
+    fn get(&self, place: Place) -> &Stamps {
+        &self.stamps[place.get() as usize - 1]
+    }
+
+    fn get_mut(&mut self, place: Place) -> &mut Stamps {
+        &mut self.stamps[place.get() as usize - 1]
+    }
 }
 
 impl Telemetry {
@@ -38,10 +76,19 @@ impl Telemetry {
         packet.size = packet.size.saturating_add(added);
     }
 
-    /// Takes the stamps of the packet in `slot`, which leaves it; `None` if it has none.
+    /// Takes the stamps of the packet in `slot`, which leaves the process; `None` if it has none.
     pub(crate) fn take(&mut self, slot: Slot) -> Option<Stamps> {
-        let stamps = self.by_slot.get_mut(slot.number() as usize).map(std::mem::take);
-        stamps.filter(|stamps| !stamps.is_empty())
+        let place = self.leave(slot)?;
+        let stamps = *self.places.get(place);
+        self.places.give(place);
+        Some(stamps)
+    }
+
+    /// Forgets the stamps of the packet in `slot`.
+    pub(crate) fn forget(&mut self, slot: Slot) {
+        if let Some(place) = self.leave(slot) {
+            self.places.give(place);
+        }
     }
 
     /// Gives the packet in `slot` stamps that it does not have yet.
@@ -52,11 +99,12 @@ impl Telemetry {
     /// A host sends the packet in `slot`. One without data returns the stamps of the last data packet that the host has
     /// received on the flow, and grows by their bytes; one with data supersedes them.
     pub(crate) fn on_sent(&mut self, slot: Slot, packet: &mut Packet) {
-        if let Some(stamps) = self.unreturned.remove(&(packet.flow, packet.src.0))
-            && packet.len == 0
-        {
-            packet.size = packet.size.saturating_add(stamps.bytes());
-            self.put(slot, stamps);
+        let Some(place) = self.unreturned.remove(&(packet.flow, packet.src.0)) else { return };
+        if packet.len == 0 {
+            packet.size = packet.size.saturating_add(self.places.get(place).bytes());
+            *self.entry(slot) = Some(place);
+        } else {
+            self.places.give(place);
         }
     }
 
@@ -64,30 +112,64 @@ impl Telemetry {
     /// number of the stamps that it returns, or 0.
     pub(crate) fn on_delivered(&mut self, slot: Slot, packet: &mut Packet) {
         packet.ingress = 0;
-        let Some(stamps) = self.take(slot) else { return };
-        if packet.len == 0 {
+        let Some(place) = self.leave(slot) else { return };
+        let replaced = if packet.len == 0 {
             // Numbers repeat after 65,535 acknowledgements of a host, which has handled this one long before.
             let number = self.last_numbers.entry(packet.dst.0).or_default();
             *number = number.checked_add(1).unwrap_or(1);
             packet.ingress = *number;
-            self.returned.insert((packet.dst.0, packet.ingress), stamps);
+            self.returned.insert((packet.dst.0, packet.ingress), place)
         } else if packet.flags.has(Flags::ACK) {
-            self.unreturned.insert((packet.flow, packet.dst.0), stamps);
+            self.unreturned.insert((packet.flow, packet.dst.0), place)
+        } else {
+            Some(place)
+        };
+        if let Some(place) = replaced {
+            self.places.give(place);
         }
     }
 
     /// Removes the stamps that `packet`, as it was delivered, has returned to its host.
     pub(crate) fn take_returned(&mut self, packet: &Packet) -> Option<Stamps> {
         let is_acknowledgement = packet.len == 0 && packet.ingress != 0;
-        is_acknowledgement.then(|| self.returned.remove(&(packet.dst.0, packet.ingress))).flatten()
+        let place =
+            is_acknowledgement.then(|| self.returned.remove(&(packet.dst.0, packet.ingress))).flatten()?;
+        let stamps = *self.places.get(place);
+        self.places.give(place);
+        Some(stamps)
     }
 
-    fn of_slot(&mut self, slot: Slot) -> &mut Stamps {
-        let place = slot.number() as usize;
-        if place >= self.by_slot.len() {
-            self.by_slot.resize(place + 1, Stamps::default());
+    /// Prefetches the stamps of the packet in `slot`.
+    pub(crate) fn prefetch(&self, slot: Slot) {
+        if let Some(place) = self.by_slot.get(slot.number() as usize).copied().flatten() {
+            prefetch_for_later(self.places.get(place));
         }
-        &mut self.by_slot[place]
+    }
+
+    /// The stamps of the packet in `slot`, which has some from now on.
+    fn of_slot(&mut self, slot: Slot) -> &mut Stamps {
+        let place = match *self.entry(slot) {
+            Some(place) => place,
+            None => {
+                let place = self.places.take();
+                *self.entry(slot) = Some(place);
+                place
+            }
+        };
+        self.places.get_mut(place)
+    }
+
+    /// Returns the place of the stamps in `slot`, which has none afterwards.
+    fn leave(&mut self, slot: Slot) -> Option<Place> {
+        self.by_slot.get_mut(slot.number() as usize)?.take()
+    }
+
+    fn entry(&mut self, slot: Slot) -> &mut Option<Place> {
+        let index = slot.number() as usize;
+        if index >= self.by_slot.len() {
+            self.by_slot.resize(index + 1, None);
+        }
+        &mut self.by_slot[index]
     }
 }
 

@@ -102,7 +102,7 @@ pub struct Stamp {
 }
 
 /// The stamps that a packet has gathered, in the order of its path.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Stamps {
     hops: [Stamp; Stamps::HOPS_MAX],
     count: u8,
@@ -123,6 +123,11 @@ impl Stamps {
         self.count += 1;
         self.bytes += added;
         added
+    }
+
+    /// Removes all stamps.
+    pub fn clear(&mut self) {
+        (self.count, self.bytes) = (0, 0);
     }
 
     /// The stamps, in the order in which ports wrote them.

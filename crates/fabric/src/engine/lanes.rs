@@ -161,6 +161,12 @@ impl Lanes {
         self.packets.get(self.ends[port.0 as usize].first as usize).map(|line| &line.0)
     }
 
+    /// Returns the slot of the packet that `port` delivers next, which it has.
+    #[inline]
+    pub fn first_slot(&self, port: PortId) -> Slot {
+        Slot::new(self.ends[port.0 as usize].first)
+    }
+
     /// Prefetches the packet that `port` delivers with the next event.
     #[inline]
     pub fn prefetch_first(&self, port: PortId) {

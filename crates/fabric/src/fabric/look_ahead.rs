@@ -17,13 +17,17 @@ pub enum LeadsTo<'a> {
 }
 
 impl<H: Hooks> Fabric<H> {
-    /// Prefetches the packet of the next event, if that is a link's.
+    /// Prefetches the packet of the next event, if that is a link's, and its telemetry.
     #[inline]
     pub fn prefetch_next(&self) {
         if let Some(owner) = self.links.events.first_at_hand()
             && owner.kind() == OwnerKind::Link
         {
-            self.links.lanes.prefetch_first(PortId(owner.number()));
+            let port = PortId(owner.number());
+            self.links.lanes.prefetch_first(port);
+            if let Some(telemetry) = &self.links.telemetry {
+                telemetry.prefetch(self.links.lanes.first_slot(port));
+            }
         }
     }
 
