@@ -17,7 +17,7 @@ pub fn ideal_time(
     spread: bool,
 ) -> Span {
     let segment = config.segment;
-    let header = u64::from(config.header_bytes);
+    let header = config.ideal_header();
     let segments = bytes.div_ceil(segment).max(1);
     let last = bytes - (segments - 1) * segment;
     packet.size = (last + header) as u16;

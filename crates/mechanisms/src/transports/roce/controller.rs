@@ -9,7 +9,7 @@ use super::config::RoceConfig;
 use super::rate_control::{RateController, RoceAck, RoceController};
 
 pub use dcqcn::{DCQCN, Dcqcn, DcqcnForm, DcqcnParams};
-pub use hpcc::{HPCC, Hpcc, HpccParams};
+pub use hpcc::{HPCC, Hpcc, HpccParams, HpccReaction};
 
 /// The controllers, without indirection.
 #[derive(Debug)]

@@ -17,6 +17,7 @@ pub struct TcpConfig {
     /// The parameters, which [`TransportParams::validate`] has accepted.
     pub params: TransportParams,
     pub segment: u64,
+    /// Bytes of a segment with data beside its payload, options apart.
     pub header_bytes: u32,
     /// Bytes of a segment without data, options apart.
     pub ack_bytes: u32,
@@ -49,13 +50,14 @@ impl TransportParams {
         let segment = self.segment.get();
         let window = |segments: u32| u64::from(segments) * segment;
         let or_never = |count: u32| if count == 0 { u32::MAX } else { count };
+        let (header, ack) = match self.kind.describe().family.is_roce {
+            true => (self.header + self.roce.telemetry_room, self.roce.ack_size),
+            false => (self.header, self.header),
+        };
         Ok(TcpConfig {
             segment,
-            header_bytes: self.header.get() as u32,
-            ack_bytes: match self.kind.describe().family.is_roce {
-                true => self.roce.ack_size.get() as u32,
-                false => self.header.get() as u32,
-            },
+            header_bytes: header.get() as u32,
+            ack_bytes: ack.get() as u32,
             initial_window: window(self.initial_window),
             max_window: window(self.max_window),
             min_window: window(self.min_window),
@@ -80,7 +82,7 @@ impl TransportParams {
                 },
                 uses_marks: self.kind.describe().needs_marks && self.ecn != EcnMode::Off,
                 payload: segment,
-                header: self.header.get(),
+                header: header.get(),
                 params: self.roce.clone(),
             },
             params: self.clone(),
@@ -163,6 +165,12 @@ impl TcpConfig {
         let options = if self.params.count_options && blocks > 0 { 2 + 8 * blocks } else { 0 };
         let header = if segment.len == 0 { self.ack_bytes } else { self.header_bytes };
         header + options + segment.len
+    }
+
+    /// Returns the bytes beside the payload of a segment that the ideal completion time counts: those without room for
+    /// telemetry.
+    pub fn ideal_header(&self) -> u64 {
+        self.params.header.get()
     }
 
     /// Returns the limits in the configuration, for controllers that are called through their trait.

@@ -53,11 +53,41 @@ pub struct HpccParams {
     pub increase: Rate,
     /// The lowest rate: more than 0. Default 1 Gb/s.
     pub min_rate: Rate,
+    /// The acknowledgements that move the window: HPCC's own rule, or one of the two that its Fig. 13 compares with
+    /// it. Default `reference`.
+    #[serde(skip_serializing_if = "HpccReaction::is_reference")]
+    pub reaction: HpccReaction,
+}
+
+/// The acknowledgements by which HPCC moves its window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HpccReaction {
+    /// All of them, from a reference window that moves once a round trip.
+    #[default]
+    Reference,
+    /// One in a round trip.
+    PerRtt,
+    /// All of them, each from the window that the one before has set, so that one queue is reacted to many times.
+    PerAck,
+}
+
+impl HpccReaction {
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+    fn is_reference(&self) -> bool {
+        *self == HpccReaction::Reference
+    }
 }
 
 impl Default for HpccParams {
     fn default() -> HpccParams {
-        HpccParams { eta: 0.95, max_stage: 0, increase: Rate::from_mbps(50), min_rate: Rate::from_gbps(1) }
+        HpccParams {
+            eta: 0.95,
+            max_stage: 0,
+            increase: Rate::from_mbps(50),
+            min_rate: Rate::from_gbps(1),
+            reaction: HpccReaction::Reference,
+        }
     }
 }
 
@@ -154,8 +184,11 @@ impl RateController for Hpcc {
         let is_loaded = self.load >= params.eta || self.stage >= params.max_stage;
         let window = if is_loaded { self.reference * params.eta / self.load } else { self.reference } + added;
         let least = bytes_in(params.min_rate, self.base_rtt);
-        self.window = window.max(least).min(self.largest);
-        if ack.ack > self.update_at {
+        let is_new_round = ack.ack > self.update_at;
+        if is_new_round || params.reaction != HpccReaction::PerRtt {
+            self.window = window.max(least).min(self.largest);
+        }
+        if is_new_round || params.reaction == HpccReaction::PerAck {
             self.reference = self.window;
             self.stage = if is_loaded { 0 } else { self.stage + 1 };
             self.update_at = ack.nxt;
@@ -249,6 +282,28 @@ mod tests {
         }
         let multiplied = 40_200.0 * 0.95 / 0.4 + 100.0;
         assert_eq!(seen, [40_100.0, 40_200.0, multiplied, multiplied + 100.0]);
+    }
+
+    #[test]
+    fn other_reactions_move_the_window_once_a_round_trip_or_from_the_last_window() {
+        // Three acknowledgements of one round trip, each of which sees a load of 2 for a whole base round trip.
+        let windows = |reaction| {
+            let mut flow = flow(0);
+            flow.params.reaction = reaction;
+            flow.load = 2.0;
+            ack(&mut flow, (1, 100_000), &stamps(0, &[(100_000, 0)]));
+            let acks = [1u64, 2, 3].map(|at| {
+                ack(&mut flow, (at * 1_000, 100_000), &stamps(8_000 * at, &[(100_000, 100_000 * at)]));
+                flow.window.round()
+            });
+            acks.to_vec()
+        };
+        let halved = |window: f64| (window * 0.95 / 2.0 + 100.0).round();
+        let once = halved(BDP);
+        assert_eq!(windows(HpccReaction::PerRtt), [once, once, once]);
+        assert_eq!(windows(HpccReaction::PerAck), [once, halved(once), halved(halved(once))]);
+        // The first one moves the reference too, so the others are computed from it.
+        assert_eq!(windows(HpccReaction::Reference), [once, halved(once), halved(once)]);
     }
 
     #[test]
