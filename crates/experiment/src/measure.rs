@@ -183,13 +183,17 @@ impl Measure {
     /// are none where the run has no such subject.
     pub fn samples(&self, outcome: &Outcome, warmup: Span) -> Vec<f64> {
         let Measure { subject, arguments, time_unit, .. } = self;
-        self.quantity.samples.of(&QuantityQuestion {
-            outcome,
-            warmup,
-            subject: &subject.text,
-            arguments,
-            time_unit: *time_unit,
-        })
+        self.quantity.samples.of(&self.question(outcome, warmup))
+    }
+
+    /// Returns for each message that a run did not complete a value that its sample would have exceeded, such as the
+    /// slowdown that it had reached at the end; nothing where the quantity has no such value.
+    pub fn so_far(&self, outcome: &Outcome, warmup: Span) -> Vec<f64> {
+        self.quantity.so_far.map_or_else(Vec::new, |so_far| so_far(&self.question(outcome, warmup)))
+    }
+
+    fn question<'a>(&'a self, outcome: &'a Outcome, warmup: Span) -> QuantityQuestion<'a> {
+        QuantityQuestion { outcome, warmup, subject: &subject.text, arguments, time_unit: *time_unit }
     }
 
     /// Returns the number, with an interval where the samples are enough for one; `None` without samples.

@@ -1,6 +1,8 @@
 //! [`Slo`]: one objective, such as `p99(query) < 1ms`: a [`Measure`], an operator and a limit.
 
 use plimsoll_report::chart::Format;
+use plimsoll_results::outcome::Outcome;
+use plimsoll_results::stats::Estimate;
 use plimsoll_scenario::model::Model;
 use plimsoll_stats::expression::{Aggregate, BadExpression, Operator, Word};
 use serde::{Deserialize, Serialize};
@@ -127,6 +129,18 @@ impl Slo {
             Metric::Deadline => Some(1.0 - self.limit),
             Metric::Mean | Metric::Max | Metric::Goodput | Metric::Number => None,
         }
+    }
+
+    /// Returns the number of a run after its warm-up; `None` without samples. A message that did not complete counts as
+    /// one that is over every limit that it has already exceeded.
+    pub fn number(&self, outcome: &Outcome) -> Option<Estimate> {
+        let Slo { measure, operator, limit, .. } = self;
+        let mut samples = measure.samples(outcome, outcome.warmup);
+        if !operator.is_floor() {
+            let so_far = measure.so_far(outcome, outcome.warmup);
+            samples.extend(so_far.into_iter().filter(|value| !operator.holds(*value, *limit)));
+        }
+        measure.aggregate().of(samples, measure.condition())
     }
 
     /// Returns how the number and its limit are written.

@@ -98,7 +98,7 @@ impl Run {
 impl SloSample {
     fn of(outcome: &Outcome, slo: &Slo) -> SloSample {
         if slo.metric == Metric::Number {
-            let Some(estimate) = slo.measure.estimate(outcome, outcome.warmup) else {
+            let Some(estimate) = slo.number(outcome) else {
                 return SloSample::default();
             };
             return SloSample {

@@ -1,5 +1,6 @@
 //! [`QUANTITIES`]: everything that can be measured in a run, with the subject, the unit and the samples of each.
 
+use plimsoll_results::by_rank::Ranks;
 use plimsoll_stats::expression::{BadExpression, Word};
 use plimsoll_units::{Rate, Span, parse_share};
 
@@ -21,6 +22,9 @@ pub struct Quantity {
     pub(super) of: Of,
     pub(super) arguments: &'static [Argument],
     pub(super) samples: Samples,
+    /// For each message that did not complete, a value that its sample would have exceeded; `None` where such a message
+    /// has none.
+    pub(super) so_far: Option<fn(&QuantityQuestion<'_>) -> Vec<f64>>,
 }
 
 /// The function that answers a question.
@@ -94,7 +98,7 @@ impl Quantity {
             Argument::Count => "COUNT",
             Argument::Bytes => "SIZE",
             Argument::Span => "TIME",
-            Argument::Sizes => "SIZE..SIZE",
+            Argument::Sizes => "SIZE..SIZE or rank SHARE..SHARE",
             Argument::Numbers => "FIRST..END",
         });
         let inside: Vec<&str> =
@@ -192,7 +196,10 @@ impl Argument {
             Argument::Count => "a whole number",
             Argument::Bytes => "a size, such as 100KB",
             Argument::Span => "a time, such as 1.5ms",
-            Argument::Sizes => "sizes from above the first to the second, such as 0..100KB, 6666packets..",
+            Argument::Sizes => {
+                "sizes from above the first to the second, such as 0..100KB, 6666packets.., or ranks by size, such as \
+                 rank 0..65%"
+            }
             Argument::Numbers => "whole numbers from the first to before the second, such as 20..60",
         }
     }
@@ -212,6 +219,9 @@ impl Argument {
                 Some(Value::Numbers(first.trim().parse().ok()?..end.trim().parse().ok()?))
             }),
         };
+            Argument::Sizes if word.text.starts_with(RANK) => {
+                Ranks::read(&word.text[RANK.len()..]).map(Value::Ranks)
+            }
         read.ok_or_else(|| {
             let message = format!("`{}` does not fit", word.text);
             BadExpression::new(text, word.at.clone(), message, self.allowed())
@@ -226,8 +236,21 @@ const fn many(
     samples: fn(&QuantityQuestion<'_>) -> Vec<f64>,
 ) -> Quantity {
     let samples = Samples::Many(samples);
-    Quantity { name, doc: "", unit, is_one: false, needs_end: false, of, arguments: &[], samples }
+    Quantity {
+        name,
+        doc: "",
+        unit,
+        is_one: false,
+        needs_end: false,
+        of,
+        arguments: &[],
+        samples,
+        so_far: None,
+    }
 }
+
+/// The word before a range of ranks.
+const RANK: &str = "rank ";
 
 const fn one(
     name: &'static str,
@@ -236,7 +259,17 @@ const fn one(
     number: fn(&QuantityQuestion<'_>) -> Option<f64>,
 ) -> Quantity {
     let samples = Samples::One(number);
-    Quantity { name, doc: "", unit, is_one: true, needs_end: false, of, arguments: &[], samples }
+    Quantity {
+        name,
+        doc: "",
+        unit,
+        is_one: true,
+        needs_end: false,
+        of,
+        arguments: &[],
+        samples,
+        so_far: None,
+    }
 }
 
 impl Quantity {
@@ -258,6 +291,10 @@ impl Quantity {
 }
 
 const PERCENT: Unit = Unit::Fixed("%");
+    const fn so_far(self, so_far: fn(&QuantityQuestion<'_>) -> Vec<f64>) -> Quantity {
+        Quantity { so_far: Some(so_far), ..self }
+    }
+
 const MBPS: Unit = Unit::Fixed("Mb/s");
 const GBPS: Unit = Unit::Fixed("Gb/s");
 const KB: Unit = Unit::Fixed("KB");
@@ -291,9 +328,12 @@ pub static QUANTITIES: &[Quantity] = &[
     many("age", Of::Workload, Unit::Time, samples::age)
         .complete()
         .doc("age of a query's oldest part, since it has come, when the query is complete"),
-    many("unfinished", Of::Workload, PERCENT, samples::unfinished)
+    one("unfinished", Of::Workload, Unit::Count, samples::unfinished)
         .complete()
-        .doc("queries that are not complete at the end"),
+        .doc("queries, and messages that belong to none, that are not complete at the end"),
+    many("unfinished_queries", Of::Workload, PERCENT, samples::unfinished_queries)
+        .complete()
+        .doc("queries that are not complete at the end, of all queries"),
     many("slowdown", Of::Workload, Unit::Fixed("x idle"), samples::slowdown)
         .complete()
         .with(&[Argument::Sizes])

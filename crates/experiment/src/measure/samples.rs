@@ -98,16 +98,15 @@ fn queries(of: &QuantityQuestion<'_>, value: impl Fn(&QueryRecord) -> Option<f64
 }
 
 pub(super) fn slowdown(of: &QuantityQuestion<'_>) -> Vec<f64> {
-    let (over, up_to) = of.sizes();
-    let counts = |message: &&MessageRecord| {
-        of.has(message.workload)
-            && of.counts(message.created)
-            && over.is_below(message.bytes)
-            && !up_to.is_below(message.bytes)
-    };
-    let slowdown =
-        |message: &MessageRecord| Some(message.latency()?.as_ps() as f64 / message.ideal.as_ps() as f64);
-    of.outcome.messages.iter().filter(counts).filter_map(slowdown).collect()
+    of.messages().into_iter().filter_map(MessageRecord::slowdown).collect()
+}
+
+/// Returns for each message that did not complete the slowdown that it had reached when the run ended.
+pub(super) fn slowdown_so_far(of: &QuantityQuestion<'_>) -> Vec<f64> {
+    let end = of.outcome.end;
+    let is_open = |message: &&MessageRecord| message.completed.is_none() && !message.ideal.is_zero();
+    let so_far = |message: &MessageRecord| message.slowdown_of(end.saturating_since(message.created));
+    of.messages().into_iter().filter(is_open).map(so_far).collect()
 }
 
 pub(super) fn deadline(of: &QuantityQuestion<'_>) -> Option<f64> {
