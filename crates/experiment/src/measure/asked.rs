@@ -68,6 +68,8 @@ pub(super) enum SizeLimit {
 pub(super) const QUEUE: &str = "queue.";
 /// The prefix of a subject that is a host.
 const HOST: &str = "host.";
+/// The subject that means all buffers of lossless ports together.
+pub(super) const LOSSLESS: &str = "lossless";
 /// The subject that means all workloads, queues or hosts together.
 pub(super) const ALL: &str = "*";
 

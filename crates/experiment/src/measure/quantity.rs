@@ -4,7 +4,7 @@ use plimsoll_results::by_rank::Ranks;
 use plimsoll_stats::expression::{BadExpression, Word};
 use plimsoll_units::{Rate, Span, parse_share};
 
-use super::asked::{ALL, QUEUE, QuantityQuestion, SizeLimit, Value, number_of_host, pair_of_hosts};
+use super::asked::{ALL, LOSSLESS, QUEUE, QuantityQuestion, SizeLimit, Value, number_of_host, pair_of_hosts};
 use super::{bursts, circuits, hosts, links, samples, windows};
 
 /// Something that a run has samples of.
@@ -66,7 +66,10 @@ pub(super) enum Of {
     Workload,
     WorkloadOrQueue,
     Queue,
+    /// A watched queue, or all buffers that promise to drop nothing.
+    QueueOrLossless,
     Host,
+    /// A tier of switches, whose links are all that lead to or from it, or the two tiers that links connect.
     Tier,
     Pair,
     Run,
@@ -89,8 +92,9 @@ impl Quantity {
             Of::Workload => "WORKLOAD",
             Of::WorkloadOrQueue => "WORKLOAD or queue.NAME",
             Of::Queue => "queue.NAME",
+            Of::QueueOrLossless => "queue.NAME or lossless",
             Of::Host => "host.NUMBER",
-            Of::Tier => "TIER -> TIER",
+            Of::Tier => "TIER or TIER -> TIER",
             Of::Pair => "host.NUMBER -> host.NUMBER",
             Of::Run => "",
         };
@@ -163,7 +167,8 @@ impl Of {
         let fits = match self {
             Of::Workload => !name.is_empty() && !name.starts_with(QUEUE),
             Of::WorkloadOrQueue => !name.is_empty(),
-            Of::Queue => name.strip_prefix(QUEUE).is_some_and(|name| !name.is_empty()),
+            Of::QueueOrLossless if name == LOSSLESS => true,
+            Of::Queue | Of::QueueOrLossless => name.strip_prefix(QUEUE).is_some_and(|name| !name.is_empty()),
             Of::Host => number_of_host(name).is_some(),
             Of::Tier => !name.is_empty(),
             Of::Pair => pair_of_hosts(name).is_some(),
@@ -173,8 +178,13 @@ impl Of {
             Of::Workload => "the name of a workload, or * for all",
             Of::WorkloadOrQueue => "the name of a workload, queue.NAME, or * for all",
             Of::Queue => "queue.NAME, a queue that [observe] watches",
+            Of::QueueOrLossless => {
+                "queue.NAME, a queue that [observe] watches, or lossless: all buffers of `port.*.lossless` together"
+            }
             Of::Host => "host.NUMBER",
-            Of::Tier => "the tiers that links connect, such as leaf -> spine",
+            Of::Tier => {
+                "a tier, such as leaf, the tiers that links connect, such as leaf -> spine, or * for all links"
+            }
             Of::Pair => "host.NUMBER -> host.NUMBER",
             Of::Run => "nothing",
         };
@@ -209,6 +219,9 @@ impl Argument {
             Argument::Count => word.text.parse().ok().map(Value::Count),
             Argument::Bytes => word.text.parse().ok().map(Value::Bytes),
             Argument::Span => word.text.parse().ok().map(Value::Span),
+            Argument::Sizes if word.text.starts_with(RANK) => {
+                Ranks::read(&word.text[RANK.len()..]).map(Value::Ranks)
+            }
             Argument::Sizes => word.text.split_once("..").and_then(|(over, up_to)| {
                 let over = if over.trim() == "0" { Some(SizeLimit::Bytes(0)) } else { SizeLimit::read(over) };
                 let up_to =
@@ -219,15 +232,15 @@ impl Argument {
                 Some(Value::Numbers(first.trim().parse().ok()?..end.trim().parse().ok()?))
             }),
         };
-            Argument::Sizes if word.text.starts_with(RANK) => {
-                Ranks::read(&word.text[RANK.len()..]).map(Value::Ranks)
-            }
         read.ok_or_else(|| {
             let message = format!("`{}` does not fit", word.text);
             BadExpression::new(text, word.at.clone(), message, self.allowed())
         })
     }
 }
+
+/// The word before a range of ranks.
+const RANK: &str = "rank ";
 
 const fn many(
     name: &'static str,
@@ -248,9 +261,6 @@ const fn many(
         so_far: None,
     }
 }
-
-/// The word before a range of ranks.
-const RANK: &str = "rank ";
 
 const fn one(
     name: &'static str,
@@ -281,6 +291,10 @@ impl Quantity {
         Quantity { doc, ..self }
     }
 
+    const fn so_far(self, so_far: fn(&QuantityQuestion<'_>) -> Vec<f64>) -> Quantity {
+        Quantity { so_far: Some(so_far), ..self }
+    }
+
     const fn one(self) -> Quantity {
         Quantity { is_one: true, ..self }
     }
@@ -291,10 +305,6 @@ impl Quantity {
 }
 
 const PERCENT: Unit = Unit::Fixed("%");
-    const fn so_far(self, so_far: fn(&QuantityQuestion<'_>) -> Vec<f64>) -> Quantity {
-        Quantity { so_far: Some(so_far), ..self }
-    }
-
 const MBPS: Unit = Unit::Fixed("Mb/s");
 const GBPS: Unit = Unit::Fixed("Gb/s");
 const KB: Unit = Unit::Fixed("KB");
@@ -337,7 +347,11 @@ pub static QUANTITIES: &[Quantity] = &[
     many("slowdown", Of::Workload, Unit::Fixed("x idle"), samples::slowdown)
         .complete()
         .with(&[Argument::Sizes])
-        .doc("completion time over the one of idle links, of messages of some sizes"),
+        .so_far(samples::slowdown_so_far)
+        .doc(
+            "completion time over the one of idle links, of messages of some sizes; `rank 0..65%` are the smallest 65 % \
+             of all messages, whether complete or not (ties by creation)",
+        ),
     one("deadline", Of::Workload, PERCENT, samples::deadline)
         .complete()
         .doc("messages, or responses of queries, that met their deadline"),
@@ -370,7 +384,10 @@ pub static QUANTITIES: &[Quantity] = &[
         "payload that a workload delivered in the measurement window, from the warm-up to run.duration (in simulated \
              runs); or what passed a watched queue; or, of *, what all workloads sent for the first time, by interval",
     ),
-    one("drops", Of::Queue, Unit::Count, samples::drops).doc("packets that found no room in a watched queue"),
+    one("drops", Of::QueueOrLossless, Unit::Count, samples::drops).doc(
+        "packets that found no room in a watched queue; or, of `lossless`, packets of lossless priorities that found \
+             none in any buffer of `port.*.lossless`",
+    ),
     one("marks", Of::Queue, Unit::Count, samples::marks).doc("packets that a watched queue marked with CE"),
     one("time_up_to", Of::Queue, PERCENT, samples::time_up_to)
         .with(&[Argument::Bytes])
@@ -398,8 +415,10 @@ pub static QUANTITIES: &[Quantity] = &[
     one("most_used", Of::Tier, Unit::Fixed("of the mean"), links::most_used).doc(
         "the bytes of the most used link of a tier over the mean of the tier's links; needs observe.links",
     ),
-    one("pause_time", Of::Tier, Unit::Time, links::pause_time)
-        .doc("how long links of a tier were paused, all together; needs observe.links"),
+    one("pause_time", Of::Tier, PERCENT, links::pause_time).doc(
+        "share of the time, from the warm-up to run.duration, in which links were paused: the mean of all links that \
+             lead to or from a tier, or from one tier to another; needs observe.links",
+    ),
     // Of hosts.
     one("processor", Of::Host, PERCENT, hosts::processor).doc("how busy the busiest core of a host was"),
     one("processor_per_kb", Of::Host, Unit::Fixed("ns"), hosts::processor_per_kb)

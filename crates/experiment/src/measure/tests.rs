@@ -210,6 +210,79 @@ fn slowdown_is_by_rank_and_unfinished_flows_have_one() {
     }
 }
 
+/// A query whose parts are open, beside flows of which one is open, one is too early, and one has no end.
+#[test]
+fn what_is_unfinished_is_counted_by_query_or_else_by_message() {
+    let at = |us: u64| Time::ZERO + Span::from_us(us);
+    let message =
+        |workload, query, created, completed: Option<u64>| plimsoll_results::outcome::MessageRecord {
+            workload,
+            index: 0,
+            query,
+            source: 0,
+            destination: 1,
+            bytes: 1_000,
+            created: at(created),
+            completed: completed.map(at),
+            ideal: Span::from_us(1),
+            split: plimsoll_results::outcome::Split::default(),
+        };
+    let query = |index, completed: Option<u64>| plimsoll_results::outcome::QueryRecord {
+        workload: 1,
+        index,
+        created: at(20),
+        completed: completed.map(at),
+        servers: 2,
+        in_deadline: 2,
+        response_mean: Span::ZERO,
+        response_min: Span::ZERO,
+    };
+    let workload = |name: &str, supply| WorkloadInfo {
+        name: name.to_owned(),
+        kind: "flows".to_owned(),
+        deadline: None,
+        observed: None,
+        supply,
+    };
+    let outcome = Outcome {
+        workloads: vec![
+            workload("flows", Supply::Fixed),
+            workload("pages", Supply::Duration),
+            workload("bulk", Supply::Endless),
+        ],
+        messages: vec![
+            message(0, None, 5, None),
+            message(0, None, 20, None),
+            message(0, None, 20, Some(30)),
+            message(1, Some(0), 20, None),
+            message(1, Some(0), 20, None),
+            message(1, Some(1), 20, None),
+            message(2, None, 20, None),
+        ],
+        queries: vec![query(0, None), query(1, Some(30))],
+        ..Outcome::default()
+    };
+    for (text, samples) in [
+        ("unfinished(flows)", &[1.0][..]),
+        ("unfinished(pages)", &[1.0]),
+        ("unfinished(bulk)", &[0.0]),
+        ("unfinished(*)", &[2.0]),
+        ("unfinished(none)", &[]),
+        ("unfinished_queries(pages)", &[100.0, 0.0]),
+        ("unfinished_queries(flows)", &[]),
+        ("drops(lossless)", &[]),
+    ] {
+        assert_eq!(Measure::parse(text).unwrap().samples(&outcome, Span::from_us(10)), samples, "{text}");
+    }
+    let lossless = |key: &str, dropped| plimsoll_results::outcome::MechanismUse {
+        key: key.to_owned(),
+        dropped,
+        ..Default::default()
+    };
+    let outcome = Outcome { mechanisms: vec![lossless("lossless", 3), lossless("pfc", 9)], ..outcome };
+    assert_eq!(Measure::parse("drops(lossless)").unwrap().samples(&outcome, Span::ZERO), [3.0]);
+}
+
 /// Of four parts one comes every 10 us, and the deadline of the second page passes before its last two.
 #[test]
 fn a_page_is_painted_by_its_parts_and_as_old_as_the_first() {
