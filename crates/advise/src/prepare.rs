@@ -207,7 +207,7 @@ fn length(
         let outcome = plimsoll_sim::run(&Model { run, ..model.clone() }, &mut |_| watch.goes_on())
             .map_err(|error| if watch.goes_on() { error.into() } else { SearchStop::Cancelled })?;
         let run = Run::of(&outcome, slos, true);
-        let of_messages = slos.iter().zip(&run.samples).filter(|(slo, _)| slo.metric != Metric::Number);
+        let of_messages = slos.iter().zip(&run.samples).filter(|(slo, _)| slo.is_of_messages());
         let Some(fewest) = of_messages.map(|(_, sample)| sample.messages).min() else {
             return Ok(Some(whole));
         };

@@ -58,7 +58,7 @@ impl FromStr for Objective {
         let Some((name, operator, limit)) = Operator::split(text) else {
             return Err(bad(Word::of(text, text), "this compares nothing: it has no `<` or `<=`".to_owned()));
         };
-        if operator.is_floor() {
+        if !operator.is_ceiling() {
             let message = "a latency has a highest value, not a lowest (`<` or `<=`)";
             return Err(bad(Word::of(text, text), message.to_owned()));
         }

@@ -173,6 +173,12 @@ impl ReportFigures {
         if numbers.iter().all(|(_, estimate)| estimate.is_none()) {
             bail!("--measure: no finished point of {} has a sample of `{}`", path.display(), measure.text());
         }
+        let open =
+            points.iter().map(|PointOutcome { outcome, .. }| measure.so_far(outcome, outcome.warmup).len());
+        match open.sum::<usize>() as u64 {
+            0 => {}
+            open => note!("{} did not complete: not in this figure", counted(open, "message")),
+        }
         let (figure, points) = html::sweep_figure(&summary, measure.text(), &label, measure.format(), value);
         if points.is_empty() {
             bail!(

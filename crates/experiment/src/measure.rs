@@ -21,8 +21,9 @@ use plimsoll_stats::expression::{Aggregate, BadExpression, Expression, Operator,
 use plimsoll_units::Span;
 use serde::Deserialize;
 
-use asked::{ALL, QUEUE, QuantityQuestion, Value, queue_name};
+use asked::{ALL, LOSSLESS, QUEUE, QuantityQuestion, Value, queue_name};
 pub use asked::{SEGMENT_BYTES, TimeUnit};
+use links::ARROW;
 use quantity::Of;
 pub use quantity::{QUANTITIES, Quantity, Unit};
 
@@ -182,14 +183,18 @@ impl Measure {
     /// Returns the samples of a run, in order of creation, without the samples that began in its first `warmup`; there
     /// are none where the run has no such subject.
     pub fn samples(&self, outcome: &Outcome, warmup: Span) -> Vec<f64> {
+        self.quantity.samples.of(&self.question(outcome, warmup))
+    }
+
+    /// Returns for each message that a run did not complete a value that its sample would have exceeded, such as the
+    /// slowdown that it had reached at the end; nothing where the quantity has no such value.
+    pub fn so_far(&self, outcome: &Outcome, warmup: Span) -> Vec<f64> {
+        self.quantity.so_far.map_or_else(Vec::new, |so_far| so_far(&self.question(outcome, warmup)))
+    }
+
+    fn question<'a>(&'a self, outcome: &'a Outcome, warmup: Span) -> QuantityQuestion<'a> {
         let Measure { subject, arguments, time_unit, .. } = self;
-        self.quantity.samples.of(&QuantityQuestion {
-            outcome,
-            warmup,
-            subject: &subject.text,
-            arguments,
-            time_unit: *time_unit,
-        })
+        QuantityQuestion { outcome, warmup, subject: &subject.text, arguments, time_unit: *time_unit }
     }
 
     /// Returns the number, with an interval where the samples are enough for one; `None` without samples.
@@ -226,8 +231,21 @@ impl Measure {
             BadExpression { help: did_you_mean(name, names), ..error }
         };
         match self.quantity.of {
+            Of::Tier if !model.observe.links => {
+                Err(fail("the scenario counts no links".to_owned(), "`observe.links = true` in the scenario"))
+            }
             _ if self.subject.text == ALL => Ok(()),
-            Of::Queue => {
+            Of::QueueOrLossless if self.subject.text == LOSSLESS => {
+                let tiers = model.topology.tiers().iter();
+                match tiers.map(|tier| model.port.of_tier(tier)).any(|port| port.lossless().is_some()) {
+                    true => Ok(()),
+                    false => Err(fail(
+                        "no port of the scenario is lossless".to_owned(),
+                        "a scenario with the table `port.switch.lossless`, or that of a tier",
+                    )),
+                }
+            }
+            Of::Queue | Of::QueueOrLossless => {
                 let name = queue_name(self.subject());
                 if model.observe.queue.contains_key(name) {
                     return Ok(());
@@ -264,7 +282,13 @@ impl Measure {
                 };
                 Err(fail(format!("the messages of `{name}` have no deadline"), &allowed))
             }
-            Of::Host | Of::Tier | Of::Pair | Of::Run => Ok(()),
+            Of::Tier => {
+                let tiers: Vec<&str> = model.topology.tiers().iter().copied().chain(["host"]).collect();
+                let mut named = self.subject.text.split(ARROW);
+                let missing = named.find(|name| !tiers.contains(name));
+                missing.map_or(Ok(()), |name| Err(unknown("tier", name, tiers)))
+            }
+            Of::Host | Of::Pair | Of::Run => Ok(()),
         }
     }
 }

@@ -141,8 +141,8 @@ fn write_capture(dir: &RunDir, point: &Point, capture: &Capture) -> Result<(), P
     write_file(&path, |out| pcapng::write(capture, out))
 }
 
-/// Summarizes `points`, which are the finished points of a run directory. Writes the manifest, `summary.json` and
-/// `report.html`.
+/// Summarizes `points`, which are the finished points of a run directory. Writes the manifest, `summary.json`,
+/// `slowdown-by-rank.csv` and `report.html`.
 ///
 /// # Errors
 /// Returns an error if a file cannot be written.
@@ -152,6 +152,7 @@ pub fn conclude(dir: &RunDir, points: &[PointOutcome]) -> Result<Summary, Points
         let summary = Summary::of(points, &Options::default());
         dir.write_summary(&summary)?;
         let curves = Curves::of(points, Detail::for_runs(points.len()));
+        dir.write_by_rank(&curves.ranks)?;
         let manifest = dir.manifest();
         let scenario = dir.scenario().unwrap_or_default();
         dir.write_report(&html::render(&html::Page {

@@ -1,11 +1,13 @@
 //! [`Slo`]: one objective, such as `p99(query) < 1ms`: a [`Measure`], an operator and a limit.
 
 use plimsoll_report::chart::Format;
+use plimsoll_results::outcome::Outcome;
+use plimsoll_results::stats::Estimate;
 use plimsoll_scenario::model::Model;
 use plimsoll_stats::expression::{Aggregate, BadExpression, Operator, Word};
 use serde::{Deserialize, Serialize};
 
-use crate::measure::Measure;
+use crate::measure::{Measure, Unit};
 
 /// The number that an objective limits, by how it is judged.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -23,6 +25,8 @@ pub enum Metric {
     Deadline,
     /// Any other measure: one number a run.
     Number,
+    /// Any measure that has to be a number exactly, in every run.
+    Exact,
 }
 
 /// A service level objective: a limit for one number of a run.
@@ -39,7 +43,7 @@ pub struct Slo {
     pub workload: String,
     /// The limit: us for times, Mb/s for goodput, a share (0..=1) for deadlines, else in the measure's own unit.
     pub limit: f64,
-    /// The operator between the measured number and the limit: `<`, `<=`, `>` or `>=`.
+    /// The operator between the measured number and the limit: `<`, `<=`, `>`, `>=` or `==`.
     pub operator: Operator,
 }
 
@@ -87,18 +91,33 @@ impl Slo {
             return Err(BadExpression::new(text, at, "this names no metric of a workload", form));
         }
         let measure = Measure::parse_part(text, left)?;
-        let metric = Metric::of(&measure);
+        let is_exact = operator == Operator::Equal;
+        let metric = if is_exact { Metric::Exact } else { Metric::of(&measure) };
         let sign = &text[end + rest.len()..text.len() - right.len()];
         let floors = matches!(metric, Metric::Goodput | Metric::Deadline);
-        if metric != Metric::Number && operator.is_floor() != floors {
+        if is_exact && measure.unit() != Unit::Count {
+            let message = format!("`{}` is no count, which alone can be held by `==`", measure.head());
+            let allowed = "< <= > >= or a count, such as drops(lossless) == 0";
+            return Err(BadExpression::new(text, Word::of(text, sign).at, message, allowed));
+        }
+        if !is_exact && metric != Metric::Number && operator.is_floor() != floors {
             let allowed = if floors { "> or >=" } else { "< or <=" };
             let message = format!("`{}` cannot be held by `{sign}`", measure.head());
             return Err(BadExpression::new(text, Word::of(text, sign).at, message, allowed));
         }
         let word = Word::of(text, right);
         let limit = measure.unit().read(text, &word)?;
+        let is_whole = limit >= 0.0 && limit.fract() == 0.0;
+        if is_exact && !is_whole {
+            return Err(BadExpression::new(
+                text,
+                word.at,
+                "this is no count",
+                "a whole number, such as == 0",
+            ));
+        }
         // How near a number is to its limit is their quotient.
-        if limit <= 0.0 {
+        if !is_exact && limit <= 0.0 {
             return Err(BadExpression::new(text, word.at, "a limit of nothing", "more than 0, such as < 1"));
         }
         let limit = if metric == Metric::Deadline { limit / 100.0 } else { limit };
@@ -125,8 +144,25 @@ impl Slo {
         match self.metric {
             Metric::Percentile(share) => Some(1.0 - share),
             Metric::Deadline => Some(1.0 - self.limit),
-            Metric::Mean | Metric::Max | Metric::Goodput | Metric::Number => None,
+            Metric::Mean | Metric::Max | Metric::Goodput | Metric::Number | Metric::Exact => None,
         }
+    }
+
+    /// Returns whether the objective is judged message by message, so that a run with more messages says more of it.
+    pub fn is_of_messages(&self) -> bool {
+        !matches!(self.metric, Metric::Number | Metric::Exact)
+    }
+
+    /// Returns the number of a run after its warm-up; `None` without samples. A message that did not complete counts as
+    /// one that is over every limit that it has already exceeded.
+    pub fn number(&self, outcome: &Outcome) -> Option<Estimate> {
+        let Slo { measure, operator, limit, .. } = self;
+        let mut samples = measure.samples(outcome, outcome.warmup);
+        if !operator.is_floor() {
+            let so_far = measure.so_far(outcome, outcome.warmup);
+            samples.extend(so_far.into_iter().filter(|value| !operator.holds(*value, *limit)));
+        }
+        measure.aggregate().of(samples, measure.condition())
     }
 
     /// Returns how the number and its limit are written.
@@ -173,10 +209,12 @@ mod tests {
             ("p99(queue.query) < 50us", Metric::Number, 50.0, true),
             ("slowdown.p99(query, 0..100KB) <= 3", Metric::Number, 3.0, false),
             ("percent(query, <= 1ms) > 99%", Metric::Number, 99.0, true),
+            ("unfinished(query) == 0", Metric::Exact, 0.0, false),
+            ("drops(queue.query) == 12", Metric::Exact, 12.0, false),
         ] {
             let slo = Slo::parse(text).unwrap();
             assert!(slo.workload.ends_with("query"), "{text}");
-            assert!((slo.limit - limit).abs() < 1e-9 * limit, "{text}: {}", slo.limit);
+            assert!((slo.limit - limit).abs() <= 1e-9 * limit, "{text}: {}", slo.limit);
             assert_eq!((slo.metric, slo.operator.is_strict()), (metric, strict), "{text}");
             assert_eq!(Slo::parse(&slo.text), Ok(slo));
         }
@@ -204,6 +242,11 @@ mod tests {
             ("p99(q) < 0us", "0us", "more than 0"),
             ("drops(queue.q) <= 0", "0", "more than 0"),
             ("deadline(q) > 0.99", "0.99", "99%"),
+            ("p99(q) == 1ms", "==", "is no count"),
+            ("pause_time(leaf) == 0%", "==", "drops(lossless) == 0"),
+            ("drops(lossless) == 0.5", "0.5", "a whole number"),
+            ("drops(lossless) == -1", "-1", "a whole number"),
+            ("drops(lossles) == 0", "lossles", "lossless: all buffers"),
             ("", "", "such as"),
         ] {
             let error = Slo::parse(text).unwrap_err();

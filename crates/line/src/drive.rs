@@ -475,7 +475,7 @@ impl<'a> Driver<'a> {
             let took = self.watch.elapsed() - began;
             let run = Run::of(&outcome, &self.asked.slos, is_endless(&model));
             let of_messages =
-                run.samples.iter().zip(&self.asked.slos).filter(|(_, slo)| slo.metric != Metric::Number);
+                run.samples.iter().zip(&self.asked.slos).filter(|(_, slo)| slo.is_of_messages());
             let fewest = of_messages.min_by_key(|(SloSample { messages, .. }, _)| *messages);
             let Some((SloSample { messages, .. }, slo)) = fewest else { return Ok(None) };
             if *messages >= part.min(ENOUGH) || (left == 0 && *messages > 0) {

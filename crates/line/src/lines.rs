@@ -281,6 +281,7 @@ impl Versus {
             Metric::Deadline => "its share past the deadline",
             Metric::Number if slo.operator.is_floor() => "the limit over its number",
             Metric::Number => "its number",
+            Metric::Exact => "the share of its runs with another number",
         };
         match self.interval {
             Some(interval) if interval.low > 0.0 || interval.high < 0.0 => {

@@ -56,6 +56,8 @@ const OPEN_TOLERATED: f64 = 0.01;
 /// The number of messages that a valid `max` needs: then, with 95 % probability, at most
 /// one in a thousand is over the limit (the rule of three).
 const MAX_MESSAGES: u64 = 3_000;
+/// The strain of a run whose number differs from the one that it has to be; above 1, so that it violates the objective.
+const DIFFERS: f64 = 2.0;
 /// The number of runs with messages that a verdict needs.
 const SPEAKING: usize = 4;
 /// The probability that a verdict about all loads, which ends a search, is not chance.
@@ -97,8 +99,8 @@ impl Run {
 
 impl SloSample {
     fn of(outcome: &Outcome, slo: &Slo) -> SloSample {
-        if slo.metric == Metric::Number {
-            let Some(estimate) = slo.measure.estimate(outcome, outcome.warmup) else {
+        if matches!(slo.metric, Metric::Number | Metric::Exact) {
+            let Some(estimate) = slo.number(outcome) else {
                 return SloSample::default();
             };
             return SloSample {
@@ -156,6 +158,7 @@ impl SloSample {
             Metric::Number if slo.operator.is_floor() => Some(slo.limit / self.value?.max(f64::MIN_POSITIVE)),
             Metric::Mean | Metric::Number => Some(self.value? / slo.limit),
             Metric::Max => Some(2.0 * self.over as f64),
+            Metric::Exact => Some(if slo.operator.holds(self.value?, slo.limit) { 0.0 } else { DIFFERS }),
             Metric::Percentile(_) | Metric::Deadline => {
                 let share = self.over as f64 / (self.messages > 0).then_some(self.messages as f64)?;
                 Some(share / slo.budget()?)
@@ -211,6 +214,9 @@ pub fn judge(slo: &Slo, samples: &[&SloSample], level: f64) -> Verdict {
         };
     }
     let strains = strains(slo, samples);
+    if slo.metric == Metric::Exact && strains.contains(&DIFFERS) {
+        return Verdict::Breaks;
+    }
     // At a low load a run may have no message of a rare workload; the other runs are judged.
     let enough = strains.len() >= SPEAKING.min(samples.len());
     if !enough {
@@ -221,9 +227,10 @@ pub fn judge(slo: &Slo, samples: &[&SloSample], level: f64) -> Verdict {
 }
 
 /// Returns whether runs that meet an objective do so for certain ([`verdict::confirms`]). Only shares have rare runs
-/// that are far over a limit.
+/// that are far over a limit, and counts rare runs that differ from theirs.
 pub fn confirms(slo: &Slo, samples: &[&SloSample], level: f64) -> bool {
-    slo.budget().is_none() || slo.metric == Metric::Max || verdict::confirms(&strains(slo, samples), level)
+    let has_rare_runs = slo.metric == Metric::Exact || slo.budget().is_some();
+    !has_rare_runs || verdict::confirms(&strains(slo, samples), level)
 }
 
 /// Returns whether `most` runs may still decide an objective that these leave open ([`verdict::may_decide`]).
@@ -252,7 +259,7 @@ pub fn strain(slo: &Slo, samples: &[&SloSample]) -> Option<f64> {
 pub fn estimate(slo: &Slo, samples: &[&SloSample]) -> Option<Estimate> {
     let (messages, over) = totals(samples);
     match slo.metric {
-        Metric::Mean | Metric::Goodput | Metric::Number => {
+        Metric::Mean | Metric::Goodput | Metric::Number | Metric::Exact => {
             let values: Vec<f64> = samples.iter().filter_map(|sample| sample.value).collect();
             let interval = stats::mean_interval(&values, stats::LEVEL);
             Some(Estimate {

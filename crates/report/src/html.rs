@@ -323,8 +323,9 @@ fn heading(id: &str) -> (&'static str, &'static str) {
         ),
         "slowdown" => (
             "Slowdown by size",
-            "Completion time over that on idle links, for messages of about one size: 1x is as fast as the network \
-             can be. A percentile is left out where a size has too few messages for it.",
+            "Completion time over that on idle links, for messages of about one size, and in bins of equally many \
+             messages by the rank of their size: 1x is as fast as the network can be. A percentile is left out where \
+             a size or a bin has too few messages for it.",
         ),
         "circuits" => (
             "Circuits",
@@ -528,8 +529,32 @@ fn slowdown_figures(summary: &Summary, curves: &Curves) -> Vec<Figure> {
                 half_width: share + 1 < SHARES.len(),
             });
         }
+        figures.extend(rank_figures(summary, curves, workload, number));
     }
     figures
+}
+
+/// Makes the figures of a workload's slowdown by rank: the highest percentile over the whole width with the table of
+/// all, then the others.
+fn rank_figures(summary: &Summary, curves: &Curves, workload: &str, number: usize) -> Vec<Figure> {
+    let mine = || curves.ranks.iter().filter(|found| found.workload == workload);
+    let is_known =
+        |share: usize| mine().any(|found| found.bins.iter().any(|bin| bin.slowdown[share].is_some()));
+    let known: Vec<usize> = (0..SHARES.len()).rev().filter(|share| is_known(*share)).collect();
+    let figure = |(place, &share): (usize, &usize)| {
+        let points = summary.sweep_points().into_iter();
+        Figure {
+            id: format!("{}-{}", id("slowdown-by-rank", workload, number), SHARES[share].1),
+            subject: None,
+            charts: points.map(|at| plots::slowdown_by_rank(summary, curves, workload, at, share)).collect(),
+            tables: (place == 0)
+                .then(|| tables::slowdowns_by_rank(summary, curves, workload))
+                .into_iter()
+                .collect(),
+            half_width: place > 0,
+        }
+    };
+    known.iter().enumerate().map(figure).collect()
 }
 
 fn queue_figures(summary: &Summary, curves: &Curves, queues: &[QueueName<'_>]) -> Vec<Figure> {

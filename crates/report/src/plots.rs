@@ -1,5 +1,6 @@
 //! The charts of an experiment, made from a summary and its curves.
 
+use plimsoll_results::by_rank::{RankBin, SlowdownByRank};
 use plimsoll_results::by_size::SHARES;
 use plimsoll_results::curves::Curves;
 use plimsoll_results::over_time::LatencySlot;
@@ -308,6 +309,42 @@ pub fn slowdown(summary: &Summary, curves: &Curves, workload: &str, point: &Poin
         format!("{name} slowdown of {workload} by size"),
         "Completion time over that on idle links.",
         Axis::log("size", Format::Size),
+        Axis { min: Some(1.0), ..Axis::log("slowdown", Format::Ratio) },
+        series,
+    )
+}
+
+/// Charts a percentile of the slowdown of a workload's messages by the rank of their size, one line a variant. `share`
+/// is its number in [`SHARES`]. Flows that did not finish are named below the title.
+pub fn slowdown_by_rank(
+    summary: &Summary,
+    curves: &Curves,
+    workload: &str,
+    point: &Point,
+    share: usize,
+) -> Chart {
+    let schemes = schemes(summary);
+    let mine: Vec<&SlowdownByRank> =
+        curves.ranks.iter().filter(|found| found.workload == workload && found.sweep == point).collect();
+    let line = |found: &&SlowdownByRank| {
+        let known = found.bins.iter().enumerate().filter_map(|(number, bin)| {
+            let (from, to) = RankBin::percent(number);
+            Some(((from + to) / 200.0, bin.slowdown[share]?))
+        });
+        let (x, y) = known.unzip();
+        ChartLine::new(&found.variant, schemes.color(&found.variant), x, y)
+    };
+    let series = mine.iter().map(line).collect();
+    let unfinished =
+        mine.iter().filter_map(|found| Some(format!(" {}: {}.", found.variant, found.unfinished()?)));
+    let (_, name) = SHARES[share];
+    Chart::lines(
+        format!("{name} slowdown of {workload} by rank"),
+        format!(
+            "Completion time over that on idle links, in bins of equally many flows; 0 % is the smallest flow.{}",
+            unfinished.collect::<String>()
+        ),
+        Axis { max: Some(1.0), ..Axis::from_zero("rank by size", Format::Percent) },
         Axis { min: Some(1.0), ..Axis::log("slowdown", Format::Ratio) },
         series,
     )

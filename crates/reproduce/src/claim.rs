@@ -311,7 +311,7 @@ fn filled(text: &str, names: &[NameValue<'_>]) -> String {
 /// Reads a condition: its operator and its limit, `None` for the published value.
 fn condition(text: &str) -> Result<(Operator, Option<f64>), String> {
     let read = Operator::split(text).filter(|(before, ..)| before.trim().is_empty());
-    let wrong = || format!("`{text}` is no condition; allowed: < <= > >= and a number, or `published`");
+    let wrong = || format!("`{text}` is no condition; allowed: < <= > >= == and a number, or `published`");
     let (_, operator, limit) = read.ok_or_else(wrong)?;
     match limit.trim() {
         "published" => Ok((operator, None)),

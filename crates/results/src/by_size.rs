@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::outcome::Outcome;
+use crate::outcome::{MessageRecord, Outcome};
 use crate::stats::percentile;
 
 /// Completion time over that on idle links ([`crate::outcome::MessageRecord::ideal`]), by size.
@@ -44,12 +44,8 @@ pub const SHARES: [(f64, &str); 3] = [(0.5, "p50"), (0.95, "p95"), (0.99, "p99")
 pub(crate) fn buckets(workload: &str, outcomes: &[&Outcome]) -> Vec<Bucket> {
     let mut by_edge: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for outcome in outcomes {
-        let number = outcome.workloads.iter().position(|known| known.name == workload);
-        let warmup = outcome.warmup.as_ps();
-        for message in outcome.messages.iter().filter(|m| Some(usize::from(m.workload)) == number) {
-            let Some(latency) = message.latency() else { continue };
-            if message.created.as_ps() >= warmup && !message.ideal.is_zero() {
-                let slowdown = latency.as_us_f64() / message.ideal.as_us_f64();
+        for message in counted(workload, outcome) {
+            if let Some(slowdown) = message.slowdown() {
                 by_edge.entry(edge(message.bytes)).or_default().push(slowdown);
             }
         }
@@ -70,6 +66,20 @@ pub(crate) fn buckets(workload: &str, outcomes: &[&Outcome]) -> Vec<Bucket> {
         .collect()
 }
 
+/// Returns the messages of a workload that were created after the warm-up and have an ideal time.
+pub(crate) fn counted<'a>(
+    workload: &str,
+    outcome: &'a Outcome,
+) -> impl Iterator<Item = &'a MessageRecord> + use<'a> {
+    let number = outcome.workloads.iter().position(|known| known.name == workload);
+    let is_counted = move |message: &&MessageRecord| {
+        Some(usize::from(message.workload)) == number
+            && message.created.as_ps() >= outcome.warmup.as_ps()
+            && !message.ideal.is_zero()
+    };
+    outcome.messages.iter().filter(is_counted)
+}
+
 /// The end of the bucket of a size: the least of 1, 2, 5, 10, 20, ... that is not below it.
 fn edge(bytes: u64) -> u64 {
     edges().find(|edge| *edge >= bytes).unwrap_or(u64::MAX)
@@ -88,7 +98,7 @@ mod tests {
     use plimsoll_units::{Span, Time};
 
     use super::*;
-    use crate::outcome::{MessageRecord, Split, Supply, WorkloadInfo};
+    use crate::outcome::{Split, Supply, WorkloadInfo};
 
     fn outcome(sizes: impl Iterator<Item = (u64, u64)>) -> Outcome {
         let info = WorkloadInfo {

@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::by_rank::{self, SlowdownByRank};
 use crate::by_size::{SlowdownBySize, buckets};
 use crate::circuit_curves::{self, CircuitCurves, WINDOW_WEEKS};
 use crate::link_map::{LinkMap, maps};
@@ -59,6 +60,9 @@ pub struct Curves {
     pub latencies: Vec<LatencyOverTime>,
     /// One for each variant, sweep point and workload whose messages differ in size, over all replicates.
     pub slowdowns: Vec<SlowdownBySize>,
+    /// The same messages by the rank of their size, where a run has enough of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<SlowdownByRank>,
     /// One for each sweep point at which links were counted.
     pub maps: Vec<LinkMap>,
     /// One for each variant and sweep point with circuits, of the first replicate.
@@ -169,6 +173,15 @@ impl Curves {
         for workload in &first.outcome.workloads {
             let buckets = buckets(&workload.name, &outcomes);
             if !buckets.is_empty() {
+                let bins = by_rank::bins(&workload.name, &outcomes);
+                if !bins.is_empty() {
+                    self.ranks.push(SlowdownByRank {
+                        variant: first.key.variant.clone(),
+                        sweep: first.key.sweep.clone(),
+                        workload: workload.name.clone(),
+                        bins,
+                    });
+                }
                 self.slowdowns.push(SlowdownBySize {
                     variant: first.key.variant.clone(),
                     sweep: first.key.sweep.clone(),

@@ -5,6 +5,7 @@
 //! on disk so that a killed run loses no finished point. [`capture`] writes packets and timelines for other tools;
 //! [`replay`] has the packets of a moment, to be drawn.
 
+pub mod by_rank;
 pub mod by_size;
 pub mod capture;
 pub mod circuit_curves;

@@ -5,7 +5,8 @@
 
 use std::fmt;
 
-use plimsoll_mechanisms::lossless::fuller;
+use plimsoll_mechanisms::Mechanism;
+use plimsoll_mechanisms::lossless::{LosslessParams, fuller};
 pub use plimsoll_traffic::record::{
     ExtraLoad, MessageRecord, Observation, QueryRecord, Split, Supply, WorkloadInfo,
 };
@@ -66,6 +67,15 @@ pub struct Outcome {
     pub mechanisms: Vec<MechanismUse>,
     /// The packets that waited for pauses, where links are observed.
     pub blocked: BlockedTraffic,
+}
+
+impl Outcome {
+    /// Returns the number of packets of lossless priorities that found no room in the buffers of lossless ports; `None`
+    /// where no port is lossless.
+    pub fn lossless_drops(&self) -> Option<u64> {
+        let lossless = self.mechanisms.iter().filter(|used| used.key == LosslessParams::TABLE.key);
+        lossless.map(|used| used.dropped).reduce(|sum, one| sum + one)
+    }
 }
 
 /// How often a mechanism acted, and how far its buffers were used.

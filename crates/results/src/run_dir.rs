@@ -47,6 +47,7 @@ pub use table_form::Columns;
 use plimsoll_files::Origin;
 use plimsoll_text::printable_json;
 
+use crate::by_rank::{self, SlowdownByRank};
 use crate::digest::Digest;
 use crate::point::{PointKey, PointOutcome};
 use crate::summary::Summary;
@@ -61,6 +62,8 @@ const SCENARIO: &str = "scenario.toml";
 const COLUMNS: &str = "columns.md";
 const SUMMARY: &str = "summary.json";
 const REPORT: &str = "report.html";
+/// The slowdown of every workload by the rank of its messages' sizes ([`crate::by_rank`]).
+const BY_RANK: &str = "slowdown-by-rank.csv";
 const POINTS: &str = "points";
 /// Folders of files that some runs keep beside their points: captures, timelines, and the output of programs.
 const BESIDE_POINTS: [&str; 3] = ["pcap", "perfetto", "programs"];
@@ -126,7 +129,7 @@ impl RunDir {
         if existing == Existing::Replace {
             fs::remove_dir_all(&points).map_err(|source| Error::io("remove", &points, source))?;
             fs::create_dir_all(&points).map_err(|source| Error::io("make", &points, source))?;
-            for old in [SUMMARY, REPORT] {
+            for old in [SUMMARY, REPORT, BY_RANK] {
                 let _ = fs::remove_file(path.join(old));
             }
             for old in BESIDE_POINTS {
@@ -310,6 +313,14 @@ impl RunDir {
     pub fn write_report(&self, html: &str) -> Result<PathBuf, Error> {
         self.write_file(REPORT, html)?;
         Ok(self.path.join(REPORT))
+    }
+
+    /// Writes `slowdown-by-rank.csv`, unless no workload has enough messages of different sizes.
+    pub fn write_by_rank(&self, ranks: &[SlowdownByRank]) -> Result<(), Error> {
+        if ranks.is_empty() {
+            return Ok(());
+        }
+        self.write_file(BY_RANK, &by_rank::csv(ranks))
     }
 
     fn write_manifest(&self, manifest: &Manifest) -> Result<(), Error> {

@@ -73,6 +73,8 @@ pub enum Operator {
     Greater,
     /// The value is the limit or above it.
     AtLeast,
+    /// The value is the limit.
+    Equal,
 }
 
 /// The parts of a text that names a number.
@@ -151,6 +153,7 @@ impl Operator {
             Operator::AtMost => value <= limit,
             Operator::Greater => value > limit,
             Operator::AtLeast => value >= limit,
+            Operator::Equal => value == limit,
         }
     }
 
@@ -164,6 +167,11 @@ impl Operator {
         matches!(self, Operator::Greater | Operator::AtLeast)
     }
 
+    /// Returns whether smaller values meet the comparison.
+    pub fn is_ceiling(self) -> bool {
+        matches!(self, Operator::Less | Operator::AtMost)
+    }
+
     /// Returns the sign of the operator.
     pub fn sign(self) -> &'static str {
         match self {
@@ -171,14 +179,15 @@ impl Operator {
             Operator::AtMost => "<=",
             Operator::Greater => ">",
             Operator::AtLeast => ">=",
+            Operator::Equal => "==",
         }
     }
 
     /// Splits a text at its first comparison: the left side, the operator and the right side.
     pub fn split(text: &str) -> Option<(&str, Operator, &str)> {
-        let start = text.find(['<', '>'])?;
-        let (left, rest) = text.split_at(start);
-        let signs = [Operator::AtMost, Operator::AtLeast, Operator::Less, Operator::Greater];
+        let starts = [text.find(['<', '>']), text.find(Operator::Equal.sign())];
+        let (left, rest) = text.split_at(starts.into_iter().flatten().min()?);
+        let signs = [Operator::AtMost, Operator::AtLeast, Operator::Less, Operator::Greater, Operator::Equal];
         signs.into_iter().find_map(|operator| Some((left, operator, rest.strip_prefix(operator.sign())?)))
     }
 }
@@ -420,6 +429,20 @@ mod tests {
             assert_eq!(at, marked, "{said}");
             assert!(said.contains(words), "{said}");
         }
+    }
+
+    #[test]
+    fn the_first_comparison_splits_a_text() {
+        for (text, left, operator, right) in [
+            ("a < 1", "a ", Operator::Less, " 1"),
+            ("a<=1", "a", Operator::AtMost, "1"),
+            ("a == 0", "a ", Operator::Equal, " 0"),
+            ("a >= 1 == 2", "a ", Operator::AtLeast, " 1 == 2"),
+        ] {
+            assert_eq!(Operator::split(text), Some((left, operator, right)), "{text}");
+        }
+        assert_eq!(Operator::split("a = 1"), None);
+        assert!(Operator::Equal.holds(0.0, 0.0) && !Operator::Equal.holds(1.0, 0.0));
     }
 
     #[test]

@@ -73,6 +73,17 @@ impl MessageRecord {
     pub fn latency(&self) -> Option<Span> {
         self.completed.map(|completed| completed - self.created)
     }
+
+    /// Returns the completion time over the one on idle links; `None` if the message did not complete, or that time is
+    /// not known.
+    pub fn slowdown(&self) -> Option<f64> {
+        self.latency().filter(|_| !self.ideal.is_zero()).map(|latency| self.slowdown_of(latency))
+    }
+
+    /// Returns a time over the completion time on idle links.
+    pub fn slowdown_of(&self, latency: Span) -> f64 {
+        latency.as_ps() as f64 / self.ideal.as_ps() as f64
+    }
 }
 
 /// The components of a message's latency, which sum exactly to its completion time.

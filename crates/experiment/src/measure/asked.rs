@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use plimsoll_results::outcome::{Outcome, QueueObservation};
+use plimsoll_results::by_rank::Ranks;
+use plimsoll_results::outcome::{MessageRecord, Outcome, QueueObservation};
 use plimsoll_units::{Bytes, Span, Time};
 
 /// The unit in which times are wanted.
@@ -48,6 +49,8 @@ pub(super) enum Value {
     Span(Span),
     /// Sizes of messages from above the first to the second.
     Sizes(SizeLimit, SizeLimit),
+    /// Messages by the rank of their size.
+    Ranks(Ranks),
     /// Numbers from the first to before the second.
     Numbers(Range<u64>),
 }
@@ -65,6 +68,8 @@ pub(super) enum SizeLimit {
 pub(super) const QUEUE: &str = "queue.";
 /// The prefix of a subject that is a host.
 const HOST: &str = "host.";
+/// The subject that means all buffers of lossless ports together.
+pub(super) const LOSSLESS: &str = "lossless";
 /// The subject that means all workloads, queues or hosts together.
 pub(super) const ALL: &str = "*";
 
@@ -154,10 +159,18 @@ impl<'a> QuantityQuestion<'a> {
         }
     }
 
-    pub(super) fn sizes(&self) -> (SizeLimit, SizeLimit) {
+    /// Returns the messages of the workload that count and that the argument selects by their size, or by the rank of
+    /// their size among all that count, in order of creation.
+    pub(super) fn messages(&self) -> Vec<&'a MessageRecord> {
+        let counted = self.outcome.messages.iter();
+        let counted = counted.filter(|message| self.has(message.workload) && self.counts(message.created));
         match self.arguments.first() {
-            Some(&Value::Sizes(over, up_to)) => (over, up_to),
-            _ => (SizeLimit::Bytes(0), SizeLimit::Unlimited),
+            Some(Value::Ranks(ranks)) => ranks.of(counted),
+            Some(&Value::Sizes(over, up_to)) => {
+                let is_within = |bytes| over.is_below(bytes) && !up_to.is_below(bytes);
+                counted.filter(|message| is_within(message.bytes)).collect()
+            }
+            _ => counted.collect(),
         }
     }
 }

@@ -1,9 +1,10 @@
 //! [`QUANTITIES`]: everything that can be measured in a run, with the subject, the unit and the samples of each.
 
+use plimsoll_results::by_rank::Ranks;
 use plimsoll_stats::expression::{BadExpression, Word};
 use plimsoll_units::{Rate, Span, parse_share};
 
-use super::asked::{ALL, QUEUE, QuantityQuestion, SizeLimit, Value, number_of_host, pair_of_hosts};
+use super::asked::{ALL, LOSSLESS, QUEUE, QuantityQuestion, SizeLimit, Value, number_of_host, pair_of_hosts};
 use super::{bursts, circuits, hosts, links, samples, windows};
 
 /// Something that a run has samples of.
@@ -21,6 +22,9 @@ pub struct Quantity {
     pub(super) of: Of,
     pub(super) arguments: &'static [Argument],
     pub(super) samples: Samples,
+    /// For each message that did not complete, a value that its sample would have exceeded; `None` where such a message
+    /// has none.
+    pub(super) so_far: Option<fn(&QuantityQuestion<'_>) -> Vec<f64>>,
 }
 
 /// The function that answers a question.
@@ -62,7 +66,10 @@ pub(super) enum Of {
     Workload,
     WorkloadOrQueue,
     Queue,
+    /// A watched queue, or all buffers that promise to drop nothing.
+    QueueOrLossless,
     Host,
+    /// A tier of switches, whose links are all that lead to or from it, or the two tiers that links connect.
     Tier,
     Pair,
     Run,
@@ -85,8 +92,9 @@ impl Quantity {
             Of::Workload => "WORKLOAD",
             Of::WorkloadOrQueue => "WORKLOAD or queue.NAME",
             Of::Queue => "queue.NAME",
+            Of::QueueOrLossless => "queue.NAME or lossless",
             Of::Host => "host.NUMBER",
-            Of::Tier => "TIER -> TIER",
+            Of::Tier => "TIER or TIER -> TIER",
             Of::Pair => "host.NUMBER -> host.NUMBER",
             Of::Run => "",
         };
@@ -94,7 +102,7 @@ impl Quantity {
             Argument::Count => "COUNT",
             Argument::Bytes => "SIZE",
             Argument::Span => "TIME",
-            Argument::Sizes => "SIZE..SIZE",
+            Argument::Sizes => "SIZE..SIZE or rank SHARE..SHARE",
             Argument::Numbers => "FIRST..END",
         });
         let inside: Vec<&str> =
@@ -159,7 +167,8 @@ impl Of {
         let fits = match self {
             Of::Workload => !name.is_empty() && !name.starts_with(QUEUE),
             Of::WorkloadOrQueue => !name.is_empty(),
-            Of::Queue => name.strip_prefix(QUEUE).is_some_and(|name| !name.is_empty()),
+            Of::QueueOrLossless if name == LOSSLESS => true,
+            Of::Queue | Of::QueueOrLossless => name.strip_prefix(QUEUE).is_some_and(|name| !name.is_empty()),
             Of::Host => number_of_host(name).is_some(),
             Of::Tier => !name.is_empty(),
             Of::Pair => pair_of_hosts(name).is_some(),
@@ -169,8 +178,13 @@ impl Of {
             Of::Workload => "the name of a workload, or * for all",
             Of::WorkloadOrQueue => "the name of a workload, queue.NAME, or * for all",
             Of::Queue => "queue.NAME, a queue that [observe] watches",
+            Of::QueueOrLossless => {
+                "queue.NAME, a queue that [observe] watches, or lossless: all buffers of `port.*.lossless` together"
+            }
             Of::Host => "host.NUMBER",
-            Of::Tier => "the tiers that links connect, such as leaf -> spine",
+            Of::Tier => {
+                "a tier, such as leaf, the tiers that links connect, such as leaf -> spine, or * for all links"
+            }
             Of::Pair => "host.NUMBER -> host.NUMBER",
             Of::Run => "nothing",
         };
@@ -192,7 +206,10 @@ impl Argument {
             Argument::Count => "a whole number",
             Argument::Bytes => "a size, such as 100KB",
             Argument::Span => "a time, such as 1.5ms",
-            Argument::Sizes => "sizes from above the first to the second, such as 0..100KB, 6666packets..",
+            Argument::Sizes => {
+                "sizes from above the first to the second, such as 0..100KB, 6666packets.., or ranks by size, such as \
+                 rank 0..65%"
+            }
             Argument::Numbers => "whole numbers from the first to before the second, such as 20..60",
         }
     }
@@ -202,6 +219,9 @@ impl Argument {
             Argument::Count => word.text.parse().ok().map(Value::Count),
             Argument::Bytes => word.text.parse().ok().map(Value::Bytes),
             Argument::Span => word.text.parse().ok().map(Value::Span),
+            Argument::Sizes if word.text.starts_with(RANK) => {
+                Ranks::read(&word.text[RANK.len()..]).map(Value::Ranks)
+            }
             Argument::Sizes => word.text.split_once("..").and_then(|(over, up_to)| {
                 let over = if over.trim() == "0" { Some(SizeLimit::Bytes(0)) } else { SizeLimit::read(over) };
                 let up_to =
@@ -219,6 +239,9 @@ impl Argument {
     }
 }
 
+/// The word before a range of ranks.
+const RANK: &str = "rank ";
+
 const fn many(
     name: &'static str,
     of: Of,
@@ -226,7 +249,17 @@ const fn many(
     samples: fn(&QuantityQuestion<'_>) -> Vec<f64>,
 ) -> Quantity {
     let samples = Samples::Many(samples);
-    Quantity { name, doc: "", unit, is_one: false, needs_end: false, of, arguments: &[], samples }
+    Quantity {
+        name,
+        doc: "",
+        unit,
+        is_one: false,
+        needs_end: false,
+        of,
+        arguments: &[],
+        samples,
+        so_far: None,
+    }
 }
 
 const fn one(
@@ -236,7 +269,17 @@ const fn one(
     number: fn(&QuantityQuestion<'_>) -> Option<f64>,
 ) -> Quantity {
     let samples = Samples::One(number);
-    Quantity { name, doc: "", unit, is_one: true, needs_end: false, of, arguments: &[], samples }
+    Quantity {
+        name,
+        doc: "",
+        unit,
+        is_one: true,
+        needs_end: false,
+        of,
+        arguments: &[],
+        samples,
+        so_far: None,
+    }
 }
 
 impl Quantity {
@@ -246,6 +289,10 @@ impl Quantity {
 
     const fn doc(self, doc: &'static str) -> Quantity {
         Quantity { doc, ..self }
+    }
+
+    const fn so_far(self, so_far: fn(&QuantityQuestion<'_>) -> Vec<f64>) -> Quantity {
+        Quantity { so_far: Some(so_far), ..self }
     }
 
     const fn one(self) -> Quantity {
@@ -291,13 +338,20 @@ pub static QUANTITIES: &[Quantity] = &[
     many("age", Of::Workload, Unit::Time, samples::age)
         .complete()
         .doc("age of a query's oldest part, since it has come, when the query is complete"),
-    many("unfinished", Of::Workload, PERCENT, samples::unfinished)
+    one("unfinished", Of::Workload, Unit::Count, samples::unfinished)
         .complete()
-        .doc("queries that are not complete at the end"),
+        .doc("queries, and messages that belong to none, that are not complete at the end"),
+    many("unfinished_queries", Of::Workload, PERCENT, samples::unfinished_queries)
+        .complete()
+        .doc("queries that are not complete at the end, of all queries"),
     many("slowdown", Of::Workload, Unit::Fixed("x idle"), samples::slowdown)
         .complete()
         .with(&[Argument::Sizes])
-        .doc("completion time over the one of idle links, of messages of some sizes"),
+        .so_far(samples::slowdown_so_far)
+        .doc(
+            "completion time over the one of idle links, of messages of some sizes; `rank 0..65%` are the smallest 65 % \
+             of all messages, whether complete or not (ties by creation)",
+        ),
     one("deadline", Of::Workload, PERCENT, samples::deadline)
         .complete()
         .doc("messages, or responses of queries, that met their deadline"),
@@ -330,7 +384,10 @@ pub static QUANTITIES: &[Quantity] = &[
         "payload that a workload delivered in the measurement window, from the warm-up to run.duration (in simulated \
              runs); or what passed a watched queue; or, of *, what all workloads sent for the first time, by interval",
     ),
-    one("drops", Of::Queue, Unit::Count, samples::drops).doc("packets that found no room in a watched queue"),
+    one("drops", Of::QueueOrLossless, Unit::Count, samples::drops).doc(
+        "packets that found no room in a watched queue; or, of `lossless`, packets of lossless priorities that found \
+             none in any buffer of `port.*.lossless`",
+    ),
     one("marks", Of::Queue, Unit::Count, samples::marks).doc("packets that a watched queue marked with CE"),
     one("time_up_to", Of::Queue, PERCENT, samples::time_up_to)
         .with(&[Argument::Bytes])
@@ -358,8 +415,10 @@ pub static QUANTITIES: &[Quantity] = &[
     one("most_used", Of::Tier, Unit::Fixed("of the mean"), links::most_used).doc(
         "the bytes of the most used link of a tier over the mean of the tier's links; needs observe.links",
     ),
-    one("pause_time", Of::Tier, Unit::Time, links::pause_time)
-        .doc("how long links of a tier were paused, all together; needs observe.links"),
+    one("pause_time", Of::Tier, PERCENT, links::pause_time).doc(
+        "share of the time, from the warm-up to run.duration, in which links were paused: the mean of all links that \
+             lead to or from a tier, or from one tier to another; needs observe.links",
+    ),
     // Of hosts.
     one("processor", Of::Host, PERCENT, hosts::processor).doc("how busy the busiest core of a host was"),
     one("processor_per_kb", Of::Host, Unit::Fixed("ns"), hosts::processor_per_kb)

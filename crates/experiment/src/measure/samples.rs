@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use plimsoll_results::outcome::{
     ConnectionRecord, Delivered, GoodputInterval, MessageRecord, Outcome, QueryRecord, QueueObservation,
+    Supply,
 };
 use plimsoll_results::summary::one_run::OneRun;
 use plimsoll_units::{Span, Time};
 
-use super::asked::QuantityQuestion;
+use super::asked::{LOSSLESS, QuantityQuestion};
 
 pub(super) fn time(of: &QuantityQuestion<'_>) -> Vec<f64> {
     let outcome = of.outcome;
@@ -88,7 +89,23 @@ fn parts_of<'a>(arrivals: &'a PartArrivals, query: &QueryRecord) -> Option<&'a [
     Some(&times[..times.partition_point(|time| *time <= completed)])
 }
 
-pub(super) fn unfinished(of: &QuantityQuestion<'_>) -> Vec<f64> {
+/// Flows without an end are no messages, and do not count.
+pub(super) fn unfinished(of: &QuantityQuestion<'_>) -> Option<f64> {
+    let Outcome { workloads, queries, messages, .. } = of.outcome;
+    let ends = |workload: u16| {
+        workloads.get(usize::from(workload)).is_some_and(|info| info.supply != Supply::Endless)
+    };
+    let is_open = |workload, created, completed: Option<Time>| {
+        of.has(workload) && ends(workload) && of.counts(created) && completed.is_none()
+    };
+    let queries =
+        queries.iter().filter(|query| is_open(query.workload, query.created, query.completed)).count();
+    let alone = messages.iter().filter(|message| message.query.is_none());
+    let alone = alone.filter(|message| is_open(message.workload, message.created, message.completed)).count();
+    (of.is_all() || of.workload().is_some()).then_some((queries + alone) as f64)
+}
+
+pub(super) fn unfinished_queries(of: &QuantityQuestion<'_>) -> Vec<f64> {
     queries(of, |query| Some(if query.completed.is_none() { 100.0 } else { 0.0 }))
 }
 
@@ -98,16 +115,15 @@ fn queries(of: &QuantityQuestion<'_>, value: impl Fn(&QueryRecord) -> Option<f64
 }
 
 pub(super) fn slowdown(of: &QuantityQuestion<'_>) -> Vec<f64> {
-    let (over, up_to) = of.sizes();
-    let counts = |message: &&MessageRecord| {
-        of.has(message.workload)
-            && of.counts(message.created)
-            && over.is_below(message.bytes)
-            && !up_to.is_below(message.bytes)
-    };
-    let slowdown =
-        |message: &MessageRecord| Some(message.latency()?.as_ps() as f64 / message.ideal.as_ps() as f64);
-    of.outcome.messages.iter().filter(counts).filter_map(slowdown).collect()
+    of.messages().into_iter().filter_map(MessageRecord::slowdown).collect()
+}
+
+/// Returns for each message that did not complete the slowdown that it had reached when the run ended.
+pub(super) fn slowdown_so_far(of: &QuantityQuestion<'_>) -> Vec<f64> {
+    let end = of.outcome.end;
+    let is_open = |message: &&MessageRecord| message.completed.is_none() && !message.ideal.is_zero();
+    let so_far = |message: &MessageRecord| message.slowdown_of(end.saturating_since(message.created));
+    of.messages().into_iter().filter(is_open).map(so_far).collect()
 }
 
 pub(super) fn deadline(of: &QuantityQuestion<'_>) -> Option<f64> {
@@ -210,6 +226,9 @@ pub(super) fn throughput(of: &QuantityQuestion<'_>) -> Vec<f64> {
 }
 
 pub(super) fn drops(of: &QuantityQuestion<'_>) -> Option<f64> {
+    if of.subject == LOSSLESS {
+        return of.outcome.lossless_drops().map(|drops| drops as f64);
+    }
     Some(of.queue()?.drops as f64)
 }
 

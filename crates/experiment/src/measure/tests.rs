@@ -24,6 +24,7 @@ the studies of published results compare them.
 p99(small)                        a percentile of the completion times of the workload `small`
 mean(queue.client)                the mean delay in the queue that `[observe]` watches as `client`
 slowdown.p99(flows, 0..100KB)     the quantity `slowdown`, of messages of at most 100 KB
+slowdown.p95(flows, rank 5..10%)  the same, of the second of 20 bins of equally many messages, the smallest in the first
 goodput(bulk)                     one number, or the mean of a quantity
 percent(ping, <= 24us)            how many percent of the completion times meet the condition
 ```
@@ -72,6 +73,8 @@ fn what_is_wrong_is_told_with_its_place() {
         ("path_cache(queue.nic, many)", "many", "a whole number"),
         ("path_cache(queue.nic)", "path_cache", "too few arguments"),
         ("slowdown.mean(q, 0..9)", "0..9", "0..100KB"),
+        ("slowdown.mean(q, rank 0..65)", "rank 0..65", "rank 0..65%"),
+        ("slowdown.mean(q, rank 65..65%)", "rank 65..65%", "does not fit"),
         ("percent(q, <= 24)", "24", "unit"),
         ("percent(q)", "percent", "a condition, such as"),
         ("p99(q, r)", "r", "takes no argument `r`"),
@@ -157,6 +160,127 @@ fn messages_count_by_workload_size_and_creation() {
     assert!(throughput("throughput(none)").is_empty() && of("throughput(small)", 0).is_empty());
     let in_ms = Measure::parse("p50(large)").unwrap().in_unit("ms").unwrap();
     assert_eq!(in_ms.estimate(&outcome, Span::ZERO).map(|e| e.value), Some(0.008));
+}
+
+/// Of ten flows of 1 to 10 KB, the one of 9 KB has not finished 50 us after its creation; its ideal time is 2 us.
+#[test]
+fn slowdown_is_by_rank_and_unfinished_flows_have_one() {
+    let flow = |index: u64| plimsoll_results::outcome::MessageRecord {
+        workload: 0,
+        index,
+        query: None,
+        source: 0,
+        destination: 1,
+        bytes: 1_000 * (10 - index),
+        created: Time::ZERO + Span::from_us(index),
+        completed: (index != 1).then(|| Time::ZERO + Span::from_us(3 * index + 2)),
+        ideal: Span::from_us(2),
+        split: plimsoll_results::outcome::Split::default(),
+    };
+    let flows = WorkloadInfo {
+        name: "flows".to_owned(),
+        kind: "flows".to_owned(),
+        deadline: None,
+        observed: None,
+        supply: Supply::Fixed,
+    };
+    let messages: Vec<_> = (0..10).map(flow).collect();
+    let end = Time::ZERO + Span::from_us(51);
+    let outcome = Outcome { messages, workloads: vec![flows], end, ..Outcome::default() };
+    for (text, samples, so_far) in [
+        ("slowdown.p95(flows, rank 0..20%)", &[9.0, 10.0][..], &[][..]),
+        ("slowdown.p50(*, rank 40..60%)", &[5.0, 6.0], &[]),
+        ("slowdown.mean(flows, rank 80..100%)", &[1.0], &[25.0]),
+        ("slowdown.mean(flows, rank 90..100%)", &[1.0], &[]),
+        ("slowdown.mean(flows, 8KB..9KB)", &[], &[25.0]),
+        ("slowdown.p99(none, rank 0..100%)", &[], &[]),
+    ] {
+        let measure = Measure::parse(text).unwrap();
+        assert_eq!(measure.samples(&outcome, Span::ZERO), samples, "{text}");
+        assert_eq!(measure.so_far(&outcome, Span::ZERO), so_far, "{text}");
+    }
+    // The unfinished flow is over a limit of 20, which the others of its ranks do not reach; not known over one of 30.
+    for (text, number) in [
+        ("slowdown.mean(flows, rank 80..100%) < 20", 13.0),
+        ("slowdown.mean(flows, rank 80..100%) < 30", 1.0),
+        ("slowdown.mean(flows, rank 80..100%) > 30", 1.0),
+    ] {
+        let slo = crate::Slo::parse(text).unwrap();
+        assert_eq!(slo.number(&outcome).map(|estimate| estimate.value), Some(number), "{text}");
+    }
+}
+
+/// A query whose parts are open, beside flows of which one is open, one is too early, and one has no end.
+#[test]
+fn what_is_unfinished_is_counted_by_query_or_else_by_message() {
+    let at = |us: u64| Time::ZERO + Span::from_us(us);
+    let message =
+        |workload, query, created, completed: Option<u64>| plimsoll_results::outcome::MessageRecord {
+            workload,
+            index: 0,
+            query,
+            source: 0,
+            destination: 1,
+            bytes: 1_000,
+            created: at(created),
+            completed: completed.map(at),
+            ideal: Span::from_us(1),
+            split: plimsoll_results::outcome::Split::default(),
+        };
+    let query = |index, completed: Option<u64>| plimsoll_results::outcome::QueryRecord {
+        workload: 1,
+        index,
+        created: at(20),
+        completed: completed.map(at),
+        servers: 2,
+        in_deadline: 2,
+        response_mean: Span::ZERO,
+        response_min: Span::ZERO,
+    };
+    let workload = |name: &str, supply| WorkloadInfo {
+        name: name.to_owned(),
+        kind: "flows".to_owned(),
+        deadline: None,
+        observed: None,
+        supply,
+    };
+    let outcome = Outcome {
+        workloads: vec![
+            workload("flows", Supply::Fixed),
+            workload("pages", Supply::Duration),
+            workload("bulk", Supply::Endless),
+        ],
+        messages: vec![
+            message(0, None, 5, None),
+            message(0, None, 20, None),
+            message(0, None, 20, Some(30)),
+            message(1, Some(0), 20, None),
+            message(1, Some(0), 20, None),
+            message(1, Some(1), 20, None),
+            message(2, None, 20, None),
+        ],
+        queries: vec![query(0, None), query(1, Some(30))],
+        ..Outcome::default()
+    };
+    for (text, samples) in [
+        ("unfinished(flows)", &[1.0][..]),
+        ("unfinished(pages)", &[1.0]),
+        ("unfinished(bulk)", &[0.0]),
+        ("unfinished(*)", &[2.0]),
+        ("unfinished(none)", &[]),
+        ("unfinished_queries(pages)", &[100.0, 0.0]),
+        ("unfinished_queries(flows)", &[]),
+        ("drops(lossless)", &[]),
+    ] {
+        assert_eq!(Measure::parse(text).unwrap().samples(&outcome, Span::from_us(10)), samples, "{text}");
+    }
+    let lossless = |key: &str, dropped| plimsoll_results::outcome::MechanismUse {
+        key: key.to_owned(),
+        dropped,
+        ..Default::default()
+    };
+    let outcome = Outcome { mechanisms: vec![lossless("lossless", 3), lossless("pfc", 9)], ..outcome };
+    assert_eq!(Measure::parse("drops(lossless)").unwrap().samples(&outcome, Span::ZERO), [3.0]);
 }
 
 /// Of four parts one comes every 10 us, and the deadline of the second page passes before its last two.

@@ -1,5 +1,6 @@
 //! The tables below the figures, which hold the same numbers as text.
 
+use plimsoll_results::by_rank::{self, RankBin};
 use plimsoll_results::by_size::SHARES;
 use plimsoll_results::stats::Estimate;
 use plimsoll_results::summary::{Cell as PointCell, Distribution, QueueSummary};
@@ -110,6 +111,28 @@ pub(super) fn slowdowns(summary: &Summary, curves: &Curves, workload: &str, shar
         }
     }
     Grid::plain(format!("Slowdown of {workload}"), "variant and size", &["messages", name], rows)
+}
+
+/// Makes the table of a workload's slowdown by rank at every sweep point, with all percentiles, and with the flows that
+/// did not finish in its footnotes.
+pub(super) fn slowdowns_by_rank(summary: &Summary, curves: &Curves, workload: &str) -> Grid {
+    let schemes = plots::schemes(summary);
+    let (mut rows, mut notes) = (Vec::new(), vec![by_rank::DEFINITION.to_owned()]);
+    for found in curves.ranks.iter().filter(|found| found.workload == workload) {
+        let label = plots::with_point(&found.variant, &found.sweep);
+        for (number, bin) in found.bins.iter().enumerate() {
+            let (from, to) = RankBin::percent(number);
+            let up_to = figures::size(bin.up_to as f64);
+            let mut cells = vec![up_to, figures::count(bin.messages), figures::count(bin.unfinished)];
+            cells.extend(bin.slowdown.map(|value| value.map_or_else(String::new, figures::number)));
+            let row = Row::plain(format!("{label}: {from} .. {to} %"), cells);
+            rows.push(Row { scheme: schemes.find(&found.variant), ..row });
+        }
+        notes.extend(found.unfinished().map(|unfinished| format!("{label}: {unfinished}.")));
+    }
+    let columns = ["up to", "messages", "unfinished", SHARES[0].1, SHARES[1].1, SHARES[2].1];
+    let title = format!("Slowdown of {workload} by rank");
+    Grid { notes, ..Grid::plain(title, "variant and rank by size", &columns, rows) }
 }
 
 /// Makes the table of a workload's latency over time at every sweep point.

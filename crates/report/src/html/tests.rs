@@ -166,6 +166,26 @@ fn sizes_that_differ_have_a_figure_for_each_percentile_that_is_known() {
 }
 
 #[test]
+fn ranks_have_figures_and_a_table_that_counts_unfinished_flows() {
+    let mut points = synthetic::experiment(&Shape::default(), &["TCP"], &[], 1, 1);
+    let messages = points.iter_mut().flat_map(|point| &mut point.outcome.messages);
+    for message in messages.filter(|message| message.workload == 1) {
+        message.bytes = 1_000 * (message.index + 1);
+        message.completed = message.completed.filter(|_| message.index != 1);
+    }
+    let html = of_points(&points);
+    let of = |text: &str| html.matches(text).count();
+    assert!(of("p50 slowdown of background by rank") > 0);
+    assert_eq!(of("p95 slowdown of background by rank"), 0, "a bin has seven or eight flows");
+    assert_eq!(of("TCP: 0 .. 5 %"), 1, "one table for all percentiles");
+    assert!(
+        of("1 of 150 flows did not finish and is not in these percentiles.") >= 2,
+        "the figure and its table"
+    );
+    assert!(html.contains("The ideal time is that of the same message"));
+}
+
+#[test]
 fn links_are_shaded_and_the_many_small_ones_are_one_row() {
     let html = report(&["TCP", "HULL"], &[], 2, &Shape::default());
     let row = |name: &str| {
