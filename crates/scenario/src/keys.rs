@@ -17,3 +17,6 @@ pub(crate) const OUTER_KEYS: &[&str] = &["include", "set", "replicates", "varian
 
 /// The keys among [`OUTER_KEYS`] that `--set` may set; a file alone has the others.
 pub(crate) const SET_AROUND: &[&str] = &["replicates", "variant", "sweep", "slo"];
+
+/// The table of `transport` with the keys of queue pairs, in which each controller has a table of its own.
+pub(crate) const ROCE: &str = "roce";

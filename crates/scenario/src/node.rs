@@ -7,7 +7,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::Report;
-use crate::keys::{DISCIPLINE, TRANSPORTS, WORKLOAD};
+use crate::keys::{DISCIPLINE, ROCE, TRANSPORTS, WORKLOAD};
 use crate::source::{ScenarioTexts, SourceLayer, ValueOrigin};
 
 /// A value with its place and that of its key.
@@ -196,8 +196,11 @@ pub(crate) fn is_mechanism(path: &[String]) -> bool {
     match path {
         [section, _, key] if section == "port" && key == DISCIPLINE => true,
         [section, _] if section == "paths" => true,
-        [section, key] if section == "transport" => key != WORKLOAD,
-        [section, _, _] if section == TRANSPORTS => true,
+        [section, key] if section == "transport" => ![WORKLOAD, ROCE].contains(&key.as_str()),
+        [section, _, key] if section == TRANSPORTS => key != ROCE,
+        // Within the keys of queue pairs, the table of each controller is one.
+        [section, table, _] if section == "transport" => table == ROCE,
+        [section, _, table, _] if section == TRANSPORTS => table == ROCE,
         _ => TABLES.iter().any(|table| table.is_at(path)),
     }
 }

@@ -341,6 +341,25 @@ fn a_variant_replaces_a_mechanism_whole_wherever_it_is_named() {
     assert_eq!(of_leaf(1), plimsoll_mechanisms::pfabric::PfabricParams::default());
 }
 
+/// Of the keys of queue pairs a variant changes what it names, and the table of a controller as one.
+#[test]
+fn a_variant_changes_single_keys_of_queue_pairs() {
+    let roce = |variant: &str| {
+        let base = "[transport.roce]\nwindow = \"bdp\"\n\
+                    dcqcn = { timer = \"55us\", gain = 0.5 }\n";
+        points(&format!("{base}[variant.A]\ntransport.kind = \"dcqcn\"\n{variant}\n"))[0]
+            .model
+            .transport
+            .roce
+            .clone()
+    };
+    let kept = roce("transport.roce.timeout = \"9ms\"");
+    assert_eq!((kept.timeout, kept.dcqcn.timer, kept.dcqcn.gain), (Span::from_ms(9), Span::from_us(55), 0.5));
+    let replaced = roce("transport.roce = { dcqcn = { gain = 0.25 } }");
+    assert_eq!((replaced.window, replaced.dcqcn.gain), (kept.window, 0.25));
+    assert_ne!(replaced.dcqcn.timer, kept.dcqcn.timer);
+}
+
 /// `--set` of a parameter of a mechanism that one variant turns off is a warning there, for every mechanism.
 #[test]
 fn a_setting_of_a_mechanism_that_is_off_in_one_variant_is_a_warning() {
