@@ -16,8 +16,10 @@
 #![forbid(unsafe_code)]
 
 mod brief;
+mod by_rank;
 mod claim;
 mod computed;
+mod derived;
 mod distribution;
 mod error;
 mod exact;
@@ -35,6 +37,7 @@ mod orderings;
 mod outcomes;
 pub mod page;
 pub mod published;
+mod queue_in_time;
 mod registry;
 pub mod row;
 pub mod row_filter;

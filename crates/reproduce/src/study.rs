@@ -11,7 +11,7 @@ use serde::Deserialize;
 pub use plimsoll_servers::{Measured, Task};
 
 use crate::claim::Claims;
-use crate::distribution::PercentileFigure;
+use crate::derived::DerivedFigure;
 use crate::error::ReproduceError;
 use crate::exact::ExactRun;
 use crate::metric::FigureMetric;
@@ -20,7 +20,6 @@ use crate::published::Published;
 use crate::row::StudyRow;
 use crate::row_filter::RowFilter;
 use crate::sources::Source;
-use crate::timeline::TimelineFigure;
 
 /// Computes rows of a finished run beyond its figure's metrics.
 pub(crate) type RunRows = fn(&Study, &FinishedRun<'_>) -> Vec<StudyRow>;
@@ -161,10 +160,8 @@ pub struct StudyFigure {
     pub also: Vec<(String, Vec<FigureMetric>)>,
     /// The figure in whose runs `also` is measured; `None` for the figure's own.
     pub of: Option<String>,
-    /// The distribution, of another figure's runs, that the figure shows.
-    pub distribution: Option<PercentileFigure>,
-    /// What another figure's runs observed over time, if the figure shows that.
-    pub timeline: Option<TimelineFigure>,
+    /// What the figure shows of another figure's runs, if it does.
+    pub shows: Option<DerivedFigure>,
     /// The metrics that are worth a picture.
     pub drawn: Vec<String>,
     /// The factors within which rows count as reproduced: the first that fits a row holds.
@@ -319,10 +316,8 @@ impl Study {
         let mut rows = Vec::new();
         for figure in &self.figures {
             rows.extend(figure.rows_also_of(run));
-            let distribution = figure.distribution.iter().filter(|shown| shown.of == run.figure.id);
-            rows.extend(distribution.flat_map(|shown| shown.rows(&figure.id, run)));
-            let timeline = figure.timeline.iter().filter(|shown| shown.of == run.figure.id);
-            rows.extend(timeline.flat_map(|shown| shown.rows(&figure.id, run)));
+            let shown = figure.shows.iter().filter(|shown| shown.of() == run.figure.id);
+            rows.extend(shown.flat_map(|shown| shown.rows(&figure.id, run)));
         }
         rows.extend(self.run_rows.iter().flat_map(|of| of(self, run)));
         rows
@@ -369,10 +364,10 @@ impl StudyFigure {
         let also = self.of.as_ref().unwrap_or(&self.id) == figure
             && row.series == series
             && self.also.iter().any(|(x, _)| *x == row.x);
-        let distribution = self.distribution.iter().map(|shown| (&shown.of, &shown.series));
-        let timeline = self.timeline.iter().map(|shown| (&shown.of, &shown.series));
-        let mut shown = distribution.chain(timeline);
-        let is_shown = shown.any(|(of, schemes)| of == figure && schemes.get(series) == Some(&row.series));
+        let is_shown = self
+            .shows
+            .as_ref()
+            .is_some_and(|shown| shown.of() == figure && shown.series().get(series) == Some(&row.series));
         self.id == row.figure && (also || is_shown)
     }
 

@@ -11,7 +11,7 @@ use plimsoll_units::Span;
 use serde::Deserialize;
 
 use crate::claim::Claims;
-use crate::distribution::PercentileFigure;
+use crate::derived::DerivedFigure;
 use crate::exact::ExactRun;
 use crate::metric::FigureMetric;
 use crate::ns2::{PairArrivals, RoundRobinTransfers};
@@ -22,7 +22,6 @@ use crate::sources::{self, Source};
 use crate::study::{
     Base, Case, Explanation, PageTable, Point, Runs, Study, StudyFigure, StudySources, Tolerance,
 };
-use crate::timeline::TimelineFigure;
 
 /// A study's file that cannot be used: its path, and the error with its place.
 #[derive(Debug, thiserror::Error)]
@@ -197,10 +196,9 @@ struct FigureFile {
     also: Vec<AlsoFile>,
     /// The figure in whose runs `also` is measured, where this one runs nothing.
     of: Option<String>,
-    /// The distribution that the figure shows of another figure's runs.
-    distribution: Option<PercentileFigure>,
-    /// What another figure's runs observed over time.
-    timeline: Option<TimelineFigure>,
+    /// What the figure shows of another figure's runs: `shows.distribution`, `shows.timeline`, `shows.queue-in-time` or
+    /// `shows.ranks`.
+    shows: Option<DerivedFigure>,
 }
 
 /// A point, whose keys replace the figure's.
@@ -430,8 +428,7 @@ impl KnownNames<'_> {
             metrics: self.metrics(&file.metrics)?,
             also: also.collect::<Result<_, String>>()?,
             of: file.of,
-            distribution: file.distribution,
-            timeline: file.timeline,
+            shows: file.shows,
             drawn: file.drawn,
             tolerance: file.tolerance.into_iter().map(tolerance).collect(),
         })
@@ -585,11 +582,10 @@ warmup = "1s"
             assert_eq!(unknown, None, "{}", study.id);
             for figure in &study.figures {
                 let own = figure.metrics.iter().map(|metric| metric.name.as_str());
-                let shown = figure.distribution.iter().map(|shown| shown.metric.as_str());
-                let over_time = figure.timeline.iter().map(|shown| shown.metric.as_str());
+                let shown = figure.shows.iter().flat_map(DerivedFigure::metrics);
                 let also = figure.also.iter().flat_map(|(_, metrics)| metrics);
                 let also = also.map(|metric| metric.name.as_str());
-                let names: Vec<&str> = own.chain(shown).chain(over_time).chain(also).collect();
+                let names: Vec<&str> = own.chain(shown).chain(also).collect();
                 let stray =
                     figure.drawn.iter().find(|drawn| !names.is_empty() && !names.contains(&drawn.as_str()));
                 assert_eq!(stray, None, "{} {}", study.id, figure.id);
