@@ -17,8 +17,10 @@ pub struct RankFigure {
     pub of: String,
     /// The workload of the flows.
     pub workload: String,
-    /// The ranges of rank, which are the x axis, as shares of all flows: `0.05-0.10`, 0 for the smallest flow.
-    pub ranges: Vec<String>,
+    /// The middles of the ranges of rank, which are the x axis, as shares of all flows: 0 for the smallest flow.
+    pub xs: Vec<String>,
+    /// The width of each range, as a share of all flows.
+    pub width: f64,
     /// The runs' schemes, and their names on this figure; the others are not shown.
     pub series: BTreeMap<String, String>,
 }
@@ -28,12 +30,11 @@ impl RankFigure {
     pub const METRICS: [(&str, &str); 3] =
         [("fct_slowdown_p50", "p50"), ("fct_slowdown_p95", "p95"), ("fct_slowdown_p99", "p99")];
 
-    /// Returns the rows that a run gives. Those of a range that is none, and of a percentile that a range has too few
-    /// flows for, are missing.
+    /// Returns the rows that a run gives; those of ranges beyond all flows, and without a flow, are missing.
     pub(crate) fn rows(&self, figure: &str, run: &FinishedRun<'_>) -> Vec<StudyRow> {
         let Some(series) = self.series.get(run.series) else { return Vec::new() };
         let mut rows = Vec::new();
-        for x in &self.ranges {
+        for x in &self.xs {
             for (metric, aggregate) in RankFigure::METRICS {
                 let Some(estimate) =
                     self.measure(x, aggregate).and_then(|measure| measure.estimate(run.outcome, Span::ZERO))
@@ -48,12 +49,10 @@ impl RankFigure {
         rows
     }
 
-    /// Returns the measure of an aggregate within a range of rank; `None` if the text is none.
-    fn measure(&self, range: &str, aggregate: &str) -> Option<Measure> {
-        let (from, to) = range.split_once('-')?;
-        let percent = |share: &str| share.parse::<f64>().ok().map(|share| 100.0 * share);
-        // Shares such as 0.07 are no binary fractions: their percents are rounded to the digits that they have.
-        let (from, to) = (percent(from)?, percent(to)?);
+    /// Returns the measure of an aggregate in the range around `middle`; `None` if that is no range of rank.
+    fn measure(&self, middle: &str, aggregate: &str) -> Option<Measure> {
+        let middle: f64 = middle.parse().ok()?;
+        let (from, to) = (100.0 * (middle - self.width / 2.0), 100.0 * (middle + self.width / 2.0));
         Measure::parse(&format!("slowdown.{aggregate}({}, rank {from:.4}..{to:.4}%)", self.workload)).ok()
     }
 }
@@ -67,12 +66,13 @@ mod tests {
         let figure = RankFigure {
             of: String::new(),
             workload: "flows".to_owned(),
-            ranges: Vec::new(),
+            xs: Vec::new(),
+            width: 0.05,
             series: BTreeMap::new(),
         };
-        let measure = figure.measure("0.07-0.125", "p95").expect("a range");
-        assert_eq!(measure, Measure::parse("slowdown.p95(flows, rank 7.0000..12.5000%)").expect("a measure"));
-        assert_eq!(figure.measure("0.5-0.1", "p95"), None);
+        let measure = figure.measure("0.95", "p95").expect("a range");
+        assert_eq!(measure, Measure::parse("slowdown.p95(flows, rank 92.5000..97.5000%)").expect("a measure"));
+        assert_eq!(figure.measure("0.99", "p95"), None);
         assert_eq!(figure.measure("all", "p95"), None);
     }
 }

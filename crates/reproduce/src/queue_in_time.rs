@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::row::StudyRow;
 use crate::study::FinishedRun;
 
-/// The mean of a watched queue in each of its intervals; x is the end of the interval in us.
+/// The mean of a watched queue in each of its intervals; x is its beginning in us.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct QueueFigure {
@@ -31,8 +31,8 @@ impl QueueFigure {
             return Vec::new();
         };
         let row = |(interval, bytes): (usize, &f64)| {
-            let end = queue.from.as_secs_f64() * 1e6 + (interval + 1) as f64 * queue.every.as_us_f64();
-            let x = format!("{}", (end * 1e3).round() / 1e3);
+            let begins = queue.from.as_secs_f64() * 1e6 + interval as f64 * queue.every.as_us_f64();
+            let x = format!("{}", (begins * 1e3).round() / 1e3);
             let mut row = StudyRow::new(figure, run.base.name(), series, &x, QueueFigure::METRIC, "KB");
             row.set_measured(&Estimate::bare(bytes / 1e3, 1));
             row

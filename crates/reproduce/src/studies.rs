@@ -14,6 +14,7 @@ const ORDER: &[&str] = &[
     "queues",
     "hull",
     "hull-kernel",
+    "hpcc",
     "qjump",
     "qjump-kernel",
     "detail",

@@ -174,6 +174,10 @@ fn bytes_in(rate: Rate, time: Span) -> f64 {
 impl RateController for Hpcc {
     fn on_ack(&mut self, ack: &RoceAck) {
         let Some(stamps) = ack.stamps else { return };
+        if self.last.is_empty() {
+            // The first acknowledgement is only kept, and begins the first round trip.
+            self.update_at = ack.nxt;
+        }
         let measured = self.measured(stamps);
         self.last = *stamps;
         let Some((load, time)) = measured else { return };
@@ -258,13 +262,15 @@ mod tests {
         // W = Wc eta / U + W_AI, and W_AI = 100 Mb/s x 8 us = 100 B.
         let window = BDP * 0.95 / load + 100.0;
         near(flow.window, window);
-        // The ACK is beyond 0, so the reference moves, and next with an ACK beyond what was sent by now.
-        near(flow.reference, window);
-        ack(&mut flow, (101_000, 190_000), &stamps(4_000, &[(30_000, 50_000), (0, 25_000)]));
-        near(flow.reference, window);
-        near(flow.window, window * 0.95 / flow.load + 100.0);
-        ack(&mut flow, (101_001, 190_000), &stamps(6_000, &[(0, 75_000), (0, 37_500)]));
-        near(flow.reference, flow.window);
+        // The reference moves with an ACK beyond what was sent when the first one came, and so on.
+        near(flow.reference, BDP);
+        ack(&mut flow, (100_001, 190_000), &stamps(4_000, &[(30_000, 50_000), (0, 25_000)]));
+        near(flow.window, BDP * 0.95 / flow.load + 100.0);
+        let reference = flow.window;
+        near(flow.reference, reference);
+        ack(&mut flow, (190_000, 250_000), &stamps(6_000, &[(0, 75_000), (0, 37_500)]));
+        near(flow.window, reference * 0.95 / flow.load + 100.0);
+        near(flow.reference, reference);
     }
 
     #[test]
@@ -291,7 +297,7 @@ mod tests {
             let mut flow = flow(0);
             flow.params.reaction = reaction;
             flow.load = 2.0;
-            ack(&mut flow, (1, 100_000), &stamps(0, &[(100_000, 0)]));
+            ack(&mut flow, (1, 1), &stamps(0, &[(100_000, 0)]));
             let acks = [1u64, 2, 3].map(|at| {
                 ack(&mut flow, (at * 1_000, 100_000), &stamps(8_000 * at, &[(100_000, 100_000 * at)]));
                 flow.window.round()
