@@ -24,8 +24,13 @@ pub struct RoceParams {
     /// Bytes of an acknowledgement on the wire, without telemetry: 1 to 256 B. Default 60 B, as in HPCC's released
     /// code.
     pub ack_size: Bytes,
-    /// The time after which everything outstanding is sent again if no acknowledgement of new data has come: more than
-    /// 0. Default 4 ms.
+    /// What is sent again after a loss: `go-back-n`, everything from the first packet that is missing, or `selective`,
+    /// the missing packets alone (IRN, Mittal et al., SIGCOMM 2018). Default `go-back-n`.
+    pub repair: RoceRepair,
+    /// The cap and the timeouts of selective repeat.
+    pub selective: SelectiveParams,
+    /// The time after which go-back-N sends everything outstanding again if no acknowledgement of new data has come:
+    /// more than 0. Default 4 ms.
     pub timeout: Span,
     /// The least time between two congestion notification packets (CNPs) for a queue pair; 0 for one a marked packet.
     /// `host.cnp_priority` is their priority. Default absent: 50 us with `dcqcn.form = "paper"` (section 3.1), and 4 us
@@ -45,6 +50,8 @@ impl Default for RoceParams {
             base_rtt: None,
             ack_every: 1,
             ack_size: Bytes::new(60),
+            repair: RoceRepair::GoBackN,
+            selective: SelectiveParams::default(),
             timeout: Span::from_ms(4),
             cnp_interval: None,
             dcqcn: DcqcnParams::default(),
@@ -61,6 +68,57 @@ pub enum RoceWindow {
     Off,
     /// A queue pair has at most the bytes outstanding that its rate sends in a base round trip.
     Bdp,
+}
+
+/// The rule by which a queue pair sends lost packets again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RoceRepair {
+    /// A receiver drops what is not in order, and a sender goes back to the first packet that is missing.
+    GoBackN,
+    /// A receiver keeps what is not in order, and a sender repeats the packets that are missing.
+    Selective,
+}
+
+/// Selective repeat as in IRN: at most `cap` bytes are outstanding, a NAK for each packet out of order names it, and a
+/// missing packet is sent again once, and once more after each timeout.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SelectiveParams {
+    /// The bytes that a queue pair may have outstanding, beside its window: more than 0. Default absent: what its NIC
+    /// sends in `base_rtt`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cap: Option<Bytes>,
+    /// The number of outstanding packets up to which `timeout_low` applies. Default 3.
+    pub few: u32,
+    /// The time without an acknowledgement of new data after which missing packets are sent again while `few` or fewer
+    /// are outstanding: more than 0, and longer than a round trip. Default 100 us.
+    pub timeout_low: Span,
+    /// The same time while more are outstanding: `timeout_low` or more. Default 320 us.
+    pub timeout_high: Span,
+}
+
+impl Default for SelectiveParams {
+    fn default() -> SelectiveParams {
+        SelectiveParams {
+            cap: None,
+            few: 3,
+            timeout_low: Span::from_us(100),
+            timeout_high: Span::from_us(320),
+        }
+    }
+}
+
+impl SelectiveParams {
+    fn validate(&self) -> Result<(), InvalidParam> {
+        use InvalidParam as Invalid;
+        if let Some(cap) = self.cap {
+            Invalid::unless(cap > Bytes::ZERO, "roce.selective.cap", cap, "more than 0 B")?;
+        }
+        let (low, high) = (self.timeout_low, self.timeout_high);
+        Invalid::unless(!low.is_zero(), "roce.selective.timeout_low", low, "more than 0")?;
+        Invalid::unless(high >= low, "roce.selective.timeout_high", high, "`timeout_low` or more")
+    }
 }
 
 impl RoceParams {
@@ -90,6 +148,7 @@ impl RoceParams {
         let ok = (1..=256).contains(&self.ack_size.get());
         Invalid::unless(ok, "roce.ack_size", self.ack_size, "1 B to 256 B")?;
         Invalid::unless(!self.timeout.is_zero(), "roce.timeout", self.timeout, "more than 0")?;
+        self.selective.validate()?;
         self.dcqcn.validate()?;
         self.hpcc.validate()
     }

@@ -15,7 +15,7 @@ use crate::telemetry::Stamps;
 /// and call `on_deadline` at [`deadline`](QueuePair::deadline).
 ///
 /// On the wire a data packet that asks for an acknowledgement has CWR; an acknowledgement has ACK, a NAK has CWR as
-/// well, and a CNP has ECE and no ACK.
+/// well, and the packet that arrived instead as a SACK block if repair is selective; a CNP has ECE and no ACK.
 #[derive(Debug)]
 pub struct QueuePair {
     requests: RequestSide,
@@ -61,8 +61,7 @@ impl QueuePair {
             self.marked += u64::from(segment.ecn == EcnField::Ce);
             delivered.new_bytes = self.responses.on_data(config, now, segment);
         } else if segment.flags.has(Flags::ACK) {
-            let is_nak = segment.flags.has(Flags::CWR);
-            delivered.acked = self.requests.on_ack(config, now, segment.ack, is_nak, stamps);
+            delivered.acked = self.requests.on_ack(config, now, segment, stamps);
         } else if segment.flags.has(Flags::ECE) {
             self.requests.on_cnp(now);
         }
@@ -73,10 +72,15 @@ impl QueuePair {
     pub fn poll_transmit(&mut self, config: &RoceConfig, now: Time) -> Option<TcpSegment> {
         let segment = match self.responses.take_answer() {
             Some(Answer::Notify) => TcpSegment { flags: Flags::ECE, ..TcpSegment::default() },
-            Some(Answer::Ack { next, is_nak }) => TcpSegment {
+            Some(Answer::Ack { next }) => {
+                let seq = self.requests.sent();
+                TcpSegment { seq, ack: next, flags: Flags::ACK, ..TcpSegment::default() }
+            }
+            Some(Answer::Nak { next, arrived }) => TcpSegment {
                 seq: self.requests.sent(),
                 ack: next,
-                flags: Flags::ACK.with_if(is_nak, Flags::CWR),
+                flags: Flags::ACK.with(Flags::CWR),
+                sack: arrived,
                 ..TcpSegment::default()
             },
             // As in TCP, ACK on data says that the receiver answers, and so returns telemetry.

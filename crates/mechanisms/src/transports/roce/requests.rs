@@ -1,8 +1,9 @@
-//! [`RequestSide`]: the messages that are sent, packet by packet, and again from where one was lost.
+//! [`RequestSide`]: the messages that are sent, packet by packet, and again what was lost.
 //!
 //! ```text
 //! stream:   0 ...... una ............ nxt ........ max ....... written
 //!             acked      outstanding      go-back-N    not sent
+//!                        (selective repeat: nxt is max, and `repeats` names what is missing before it)
 //! ```
 
 use std::collections::VecDeque;
@@ -11,7 +12,9 @@ use plimsoll_units::{Rate, Span, Time};
 
 use super::config::RoceConfig;
 use super::controller::Controller;
+use super::params::RoceRepair;
 use super::rate_control::{RateController, RoceAck};
+use super::repeats::Repeats;
 use crate::tcp::{Counters, EcnField, Flags, TcpSegment, WindowState};
 use crate::telemetry::Stamps;
 
@@ -20,11 +23,13 @@ use crate::telemetry::Stamps;
 pub(super) struct RequestSide {
     /// The first offset that is not acknowledged.
     una: u64,
-    /// The next offset to send, which a NAK and a timeout move back to `una`.
+    /// The next offset to send, which a NAK and a timeout of go-back-N move back to `una`.
     nxt: u64,
     /// The end of what was sent at least once.
     max: u64,
     written: u64,
+    /// The packets that selective repeat sends again; none with go-back-N.
+    repeats: Repeats,
     /// Where the messages end that are not acknowledged to their last byte.
     ends: VecDeque<u64>,
     controller: Controller,
@@ -35,8 +40,9 @@ pub(super) struct RequestSide {
     last_sent: Option<(Time, u64)>,
     /// Packets since the last one that asked for an acknowledgement.
     unasked: u32,
-    /// When everything outstanding is sent again; [`Time::MAX`] if nothing is.
-    timeout: Time,
+    /// The time from which on the timeout runs: the last acknowledgement of new data, or the first packet after it;
+    /// `None` if nothing is outstanding.
+    waits_since: Option<Time>,
     packets: u64,
     repeated: u64,
     timeouts: u64,
@@ -51,13 +57,14 @@ impl RequestSide {
             nxt: 0,
             max: 0,
             written: 0,
+            repeats: Repeats::default(),
             ends: VecDeque::new(),
             controller: Controller::new(config, Rate::from_gbps(1_000), Span::from_us(1)),
             line_rate: Rate::from_gbps(1_000),
             base_rtt: Span::from_us(1),
             last_sent: None,
             unasked: 0,
-            timeout: Time::MAX,
+            waits_since: None,
             packets: 0,
             repeated: 0,
             timeouts: 0,
@@ -80,16 +87,16 @@ impl RequestSide {
 
     // ---- answers ----
 
-    /// An acknowledgement of everything before `ack` arrived, or a NAK of the packet there. Returns the bytes newly
-    /// acknowledged.
+    /// An acknowledgement of everything before `answer.ack` arrived, or a NAK of the packet there. Returns the bytes
+    /// newly acknowledged.
     pub(super) fn on_ack(
         &mut self,
         config: &RoceConfig,
         now: Time,
-        ack: u64,
-        is_nak: bool,
+        answer: &TcpSegment,
         stamps: Option<&Stamps>,
     ) -> u64 {
+        let ack = answer.ack;
         if ack > self.max || ack < self.una {
             return 0;
         }
@@ -100,12 +107,16 @@ impl RequestSide {
             self.ends.pop_front();
         }
         if acked > 0 {
-            self.timeout = if ack == self.max { Time::MAX } else { now + config.params.timeout };
+            self.waits_since = (ack < self.max).then_some(now);
+            self.repeats.on_ack(ack);
         }
         self.controller.on_ack(&RoceAck { now, ack, nxt: self.nxt, stamps });
-        if is_nak {
+        if answer.flags.has(Flags::CWR) {
             self.naks += 1;
-            self.nxt = self.una;
+            match config.params.repair {
+                RoceRepair::GoBackN => self.nxt = self.una,
+                RoceRepair::Selective => self.repeats.on_nak(ack, answer.sack.as_slice()),
+            }
         }
         acked
     }
@@ -119,7 +130,7 @@ impl RequestSide {
     /// Returns when [`on_deadline`](RequestSide::on_deadline) must be called: the timeout, the controller's timers, or
     /// the time after `now` at which the next packet may leave.
     pub(super) fn deadline(&self, config: &RoceConfig, now: Time) -> Time {
-        let timers = self.timeout.min(self.controller.deadline());
+        let timers = self.timeout(config).min(self.controller.deadline());
         let ready = if self.may_send(config) { self.ready(config) } else { Time::MAX };
         if ready > now { timers.min(ready) } else { timers }
     }
@@ -128,28 +139,78 @@ impl RequestSide {
         if now >= self.controller.deadline() {
             self.controller.on_deadline(now);
         }
-        if now >= self.timeout {
+        if now >= self.timeout(config) {
             self.timeouts += 1;
-            self.nxt = self.una;
-            self.timeout = now + config.params.timeout;
+            match config.params.repair {
+                RoceRepair::GoBackN => self.nxt = self.una,
+                RoceRepair::Selective => self.repeats.on_timeout(self.una, self.max),
+            }
+            self.waits_since = Some(now);
         }
+    }
+
+    /// Returns when what is missing is sent again without a NAK; [`Time::MAX`] if nothing is outstanding.
+    fn timeout(&self, config: &RoceConfig) -> Time {
+        let Some(since) = self.waits_since else { return Time::MAX };
+        let selective = &config.params.selective;
+        since
+            + match config.params.repair {
+                RoceRepair::GoBackN => config.params.timeout,
+                RoceRepair::Selective if self.has_few_outstanding(config) => selective.timeout_low,
+                RoceRepair::Selective => selective.timeout_high,
+            }
+    }
+
+    /// Returns whether so few packets are outstanding that a lost one may have none behind it that reveals the loss.
+    fn has_few_outstanding(&self, config: &RoceConfig) -> bool {
+        let mut end = self.una;
+        for _ in 0..config.params.selective.few {
+            if end == self.nxt {
+                break;
+            }
+            end = self.packet_at(config, end).0;
+        }
+        end == self.nxt
     }
 
     // ---- sending ----
 
     /// Returns whether there is data to send within the window.
     fn may_send(&self, config: &RoceConfig) -> bool {
-        self.nxt < self.written && self.nxt - self.una < self.window(config)
+        let next = self.next_offset();
+        next < self.written && next - self.una < self.window(config)
+    }
+
+    /// Returns the offset of the packet that leaves next: the first that is missing, or new data.
+    fn next_offset(&self) -> u64 {
+        self.repeats.next(self.una).unwrap_or(self.nxt)
+    }
+
+    /// Returns the ends of the packet at `offset` and of its message.
+    fn packet_at(&self, config: &RoceConfig, offset: u64) -> (u64, u64) {
+        let end = self.ends[self.ends.partition_point(|end| *end <= offset)];
+        (end.min(offset + config.payload), end)
     }
 
     /// Returns the bytes that may be outstanding; a packet leaves while fewer are.
     fn window(&self, config: &RoceConfig) -> u64 {
-        let of_rate = || {
-            let bits = u128::from(self.controller.rate().as_bps()) * u128::from(self.base_rtt.as_ps());
-            (bits / 8 / PS_PER_S).try_into().unwrap_or(u64::MAX)
-        };
+        let of_rate = || self.bytes_in_flight(self.controller.rate());
         let window = self.controller.window();
-        window.unwrap_or_else(|| if config.has_window() { of_rate() } else { u64::MAX }).max(1)
+        let window = window.unwrap_or_else(|| if config.has_window() { of_rate() } else { u64::MAX });
+        let cap = match config.params.repair {
+            RoceRepair::GoBackN => u64::MAX,
+            RoceRepair::Selective => match config.params.selective.cap {
+                Some(cap) => cap.get(),
+                None => self.bytes_in_flight(self.line_rate),
+            },
+        };
+        window.min(cap).max(1)
+    }
+
+    /// Returns the bytes that `rate` sends in a base round trip.
+    fn bytes_in_flight(&self, rate: Rate) -> u64 {
+        let bits = u128::from(rate.as_bps()) * u128::from(self.base_rtt.as_ps());
+        (bits / 8 / PS_PER_S).try_into().unwrap_or(u64::MAX)
     }
 
     /// Returns when the next packet may leave: the last one has had its time at the present rate.
@@ -170,15 +231,19 @@ impl RequestSide {
         if !self.has_packet(config, now) {
             return None;
         }
-        let next_end = self.ends.partition_point(|end| *end <= self.nxt);
-        let end = self.ends[next_end];
-        let len = (end - self.nxt).min(config.payload);
-        let (seq, again) = (self.nxt, self.nxt < self.max);
-        self.nxt += len;
+        let seq = self.next_offset();
+        let (packet_end, end) = self.packet_at(config, seq);
+        let (len, again) = (packet_end - seq, seq < self.max);
+        let is_repeat = seq < self.nxt;
+        if is_repeat {
+            self.repeats.on_sent(packet_end);
+        } else {
+            self.nxt = packet_end;
+        }
         self.max = self.max.max(self.nxt);
         self.unasked += 1;
-        // The last packet of a message or of the window always asks.
-        let is_last = self.nxt == end || !self.may_send(config);
+        // The last packet of a message or of the window always asks, and what fills a gap.
+        let is_last = is_repeat || packet_end == end || !self.may_send(config);
         let asks = is_last || self.unasked >= config.params.ack_every;
         if asks {
             self.unasked = 0;
@@ -186,9 +251,7 @@ impl RequestSide {
         self.last_sent = Some((now, len));
         self.packets += 1;
         self.repeated += u64::from(again);
-        if self.timeout == Time::MAX {
-            self.timeout = now + config.params.timeout;
-        }
+        self.waits_since = self.waits_since.or(Some(now));
         self.controller.on_sent(now, len + config.header);
         Some(TcpSegment {
             seq,
@@ -219,7 +282,10 @@ impl RequestSide {
             ssthresh_bytes: u64::MAX,
             alpha: self.controller.alpha(),
             srtt: self.base_rtt,
-            rto: config.params.timeout,
+            rto: match config.params.repair {
+                RoceRepair::GoBackN => config.params.timeout,
+                RoceRepair::Selective => config.params.selective.timeout_high,
+            },
         }
     }
 

@@ -146,3 +146,31 @@ fn a_nic_takes_the_packets_of_its_queue_pairs_in_turn() {
     assert!(nic.bytes as f64 * 8.0 > 0.99 * 10e9 * 1e-3, "the link is never idle: {}", nic.bytes);
     assert!(fairness(&run, 8, 1) > 0.999, "{}", fairness(&run, 8, 1));
 }
+
+#[test]
+fn selective_repeat_sends_again_what_was_lost_and_go_back_n_the_rest_as_well() {
+    // 16 MB in packets of 1,000 B: of 16,000 about 160 are lost.
+    let lossy = |repair: &str| {
+        run(&format!(
+            "version = 1\ntitle = 'queue pairs that lose one packet in a hundred'\n\
+             [run]\nduration = '20ms'\ndrain = '1s'\n\
+             [topology]\nkind = 'rack'\nhosts = 8\nrate = '25Gbps'\ndelay = '5us'\n[host]\nloss = 0.01\n\
+             [transport]\nkind = 'dcqcn'\nsegment = '1000B'\nheader = '48B'\nroce.repair = '{repair}'\n\
+             [port.switch]\necn = {{}}\n\
+             [workload.pairs]\nkind = 'permutation'\nsize = '2MB'\nstart_within = '1ms'\n"
+        ))
+    };
+    let [back, selective] = ["go-back-n", "selective"].map(lossy);
+    for run in [&back, &selective] {
+        let late = run.messages.iter().filter(|message| message.completed.is_none()).count();
+        assert_eq!((run.messages.len(), late), (8, 0));
+        assert_eq!(run.counters.switch_drops + run.counters.nic_drops, 0);
+    }
+    // A repeat stands for a lost packet, or for a NAK that was lost: half of what was lost was data, at the least.
+    let (lost, repeats) = (selective.counters.host_drops, selective.counters.retransmissions);
+    assert!((lost / 2..=lost).contains(&repeats) && selective.counters.timeouts == 0, "{repeats} of {lost}");
+    let (lost, repeats) = (back.counters.host_drops, back.counters.retransmissions);
+    assert!(repeats > 20 * lost, "{repeats} for {lost}");
+    let last = |run: &Run| run.messages.iter().filter_map(|message| message.completed).max();
+    assert!(last(&selective) < last(&back), "{:?} {:?}", last(&selective), last(&back));
+}
