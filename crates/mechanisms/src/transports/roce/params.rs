@@ -37,6 +37,12 @@ pub struct RoceParams {
     /// as in NVIDIA's NICs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cnp_interval: Option<Span>,
+    /// The time that a receiver's NIC takes to generate a CNP: it leaves so long after the marked packet has arrived.
+    /// Default 0.
+    pub cnp_generation_delay: Span,
+    /// The time that a sender's NIC takes to react to a CNP: it acts on the rate so long after it has arrived. Default
+    /// 0.
+    pub cnp_delay: Span,
     /// DCQCN's rules and timers.
     pub dcqcn: DcqcnParams,
     /// HPCC's target and steps.
@@ -54,6 +60,8 @@ impl Default for RoceParams {
             selective: SelectiveParams::default(),
             timeout: Span::from_ms(4),
             cnp_interval: None,
+            cnp_generation_delay: Span::ZERO,
+            cnp_delay: Span::ZERO,
             dcqcn: DcqcnParams::default(),
             hpcc: HpccParams::default(),
         }

@@ -48,6 +48,8 @@ pub(super) struct RequestSide {
     timeouts: u64,
     naks: u64,
     notifications: u64,
+    /// When CNPs that have arrived cut the rate.
+    cuts: VecDeque<Time>,
 }
 
 impl RequestSide {
@@ -70,6 +72,7 @@ impl RequestSide {
             timeouts: 0,
             naks: 0,
             notifications: 0,
+            cuts: VecDeque::new(),
         }
     }
 
@@ -121,16 +124,20 @@ impl RequestSide {
         acked
     }
 
-    /// A congestion notification packet arrived.
-    pub(super) fn on_cnp(&mut self, now: Time) {
+    /// A congestion notification packet arrived: it acts on the rate after the reaction delay.
+    pub(super) fn on_cnp(&mut self, config: &RoceConfig, now: Time) {
         self.notifications += 1;
-        self.controller.on_cnp(now);
+        match config.params.cnp_delay {
+            Span::ZERO => self.controller.on_cnp(now),
+            delay => self.cuts.push_back(now + delay),
+        }
     }
 
     /// Returns when [`on_deadline`](RequestSide::on_deadline) must be called: the timeout, the controller's timers, or
     /// the time after `now` at which the next packet may leave.
     pub(super) fn deadline(&self, config: &RoceConfig, now: Time) -> Time {
-        let timers = self.timeout(config).min(self.controller.deadline());
+        let cut = self.cuts.front().copied().unwrap_or(Time::MAX);
+        let timers = self.timeout(config).min(self.controller.deadline()).min(cut);
         let ready = if self.may_send(config) { self.ready(config) } else { Time::MAX };
         if ready > now { timers.min(ready) } else { timers }
     }
@@ -138,6 +145,9 @@ impl RequestSide {
     pub(super) fn on_deadline(&mut self, config: &RoceConfig, now: Time) {
         if now >= self.controller.deadline() {
             self.controller.on_deadline(now);
+        }
+        while self.cuts.pop_front_if(|at| *at <= now).is_some() {
+            self.controller.on_cnp(now);
         }
         if now >= self.timeout(config) {
             self.timeouts += 1;

@@ -1,6 +1,8 @@
 //! [`ResponseSide`]: data that arrives, and the answers to it.
 
-use plimsoll_units::Time;
+use std::collections::VecDeque;
+
+use plimsoll_units::{Span, Time};
 
 use super::config::RoceConfig;
 use super::params::RoceRepair;
@@ -32,8 +34,10 @@ pub(super) struct ResponseSide {
     notify_due: bool,
     /// A NAK was sent for the gap at `next`: no further one until it has closed.
     nak_sent: bool,
-    /// When the last CNP was due.
+    /// When a mark last caused a CNP.
     notified: Option<Time>,
+    /// When the CNPs leave that are being generated.
+    generated: VecDeque<Time>,
 }
 
 impl ResponseSide {
@@ -68,11 +72,27 @@ impl ResponseSide {
         new
     }
 
-    /// The notification point (DCQCN, section 3.1): the first mark in `cnp_interval` is notified at once.
+    /// The notification point (DCQCN, section 3.1): the first mark in `cnp_interval` is notified, at once or
+    /// after the time that the NIC takes for it.
     fn on_mark(&mut self, config: &RoceConfig, now: Time) {
         let interval = config.params.notifies_every();
         if self.notified.is_none_or(|last| now.saturating_since(last) >= interval) {
             self.notified = Some(now);
+            match config.params.cnp_generation_delay {
+                Span::ZERO => self.notify_due = true,
+                delay => self.generated.push_back(now + delay),
+            }
+        }
+    }
+
+    /// Returns when a CNP leaves that is being generated; [`Time::MAX`] if none is.
+    pub(super) fn deadline(&self) -> Time {
+        self.generated.front().copied().unwrap_or(Time::MAX)
+    }
+
+    /// Handles the deadline that has passed.
+    pub(super) fn on_deadline(&mut self, now: Time) {
+        while self.generated.pop_front_if(|at| *at <= now).is_some() {
             self.notify_due = true;
         }
     }
