@@ -30,7 +30,7 @@ mod responses;
 mod selective_tests;
 
 pub use config::RoceConfig;
-pub use params::{RoceParams, RoceRepair, RoceWindow, SelectiveParams};
+pub use params::{NicParams, RoceParams, RoceRepair, RoceWindow, SelectiveParams};
 pub use queue_pair::QueuePair;
 pub use rate_control::{RateController, RoceAck, RoceController};
 

@@ -43,6 +43,8 @@ pub struct RoceParams {
     /// The time that a sender's NIC takes to react to a CNP: it acts on the rate so long after it has arrived. Default
     /// 0.
     pub cnp_delay: Span,
+    /// The limits of a host's NIC.
+    pub nic: NicParams,
     /// DCQCN's rules and timers.
     pub dcqcn: DcqcnParams,
     /// HPCC's target and steps.
@@ -62,6 +64,7 @@ impl Default for RoceParams {
             cnp_interval: None,
             cnp_generation_delay: Span::ZERO,
             cnp_delay: Span::ZERO,
+            nic: NicParams::default(),
             dcqcn: DcqcnParams::default(),
             hpcc: HpccParams::default(),
         }
@@ -129,6 +132,26 @@ impl SelectiveParams {
     }
 }
 
+/// What a NIC can do at a time.
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct NicParams {
+    /// The time from the posting of a message (the doorbell) until its first packet may leave: the NIC reads the work
+    /// request and the data. Messages of a queue pair that wait are read meanwhile. Default 0.
+    pub message_start: Span,
+    /// How many queue pairs a NIC sends from at a time: 1 or more. The others wait in line: one takes the place of
+    /// another that has sent a message to its end, or has no data left. Default absent: all at a time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub active: Option<u32>,
+}
+
+impl NicParams {
+    fn validate(&self) -> Result<(), InvalidParam> {
+        let active = self.active.unwrap_or(1);
+        InvalidParam::unless(active >= 1, "roce.nic.active", active, "1 or more")
+    }
+}
+
 impl RoceParams {
     /// Returns whether every key has its default, so that a scenario need not write the table.
     pub fn is_default(&self) -> bool {
@@ -157,6 +180,7 @@ impl RoceParams {
         Invalid::unless(ok, "roce.ack_size", self.ack_size, "1 B to 256 B")?;
         Invalid::unless(!self.timeout.is_zero(), "roce.timeout", self.timeout, "more than 0")?;
         self.selective.validate()?;
+        self.nic.validate()?;
         self.dcqcn.validate()?;
         self.hpcc.validate()
     }

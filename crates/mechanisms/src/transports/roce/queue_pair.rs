@@ -43,8 +43,8 @@ impl QueuePair {
     }
 
     /// The application posts a message of `bytes` bytes.
-    pub fn write(&mut self, bytes: u64) {
-        self.requests.write(bytes);
+    pub fn write(&mut self, config: &RoceConfig, now: Time, bytes: u64) {
+        self.requests.write(config, now, bytes);
     }
 
     /// A segment arrived, with the `stamps` of the ports that the data it acknowledges has passed.
@@ -98,6 +98,21 @@ impl QueuePair {
     /// Returns whether a data packet may leave now, as far as window and rate say.
     pub fn has_packet(&self, config: &RoceConfig, now: Time) -> bool {
         self.requests.has_packet(config, now)
+    }
+
+    /// Returns whether the last data packet that left ended its message.
+    pub fn has_ended_message(&self) -> bool {
+        self.requests.has_ended_message()
+    }
+
+    /// Returns whether data is to be sent, now or later.
+    pub fn has_data(&self) -> bool {
+        self.requests.has_data()
+    }
+
+    /// Returns whether packets are outstanding and none may be sent before an answer comes, or the timeout.
+    pub fn awaits_answer(&self, config: &RoceConfig) -> bool {
+        self.requests.awaits_answer(config)
     }
 
     /// Returns when [`on_deadline`](QueuePair::on_deadline) must be called, if there was nothing to send at `now`;
@@ -161,7 +176,7 @@ mod tests {
 
     use super::*;
     use crate::transports::roce::controller::{DcqcnForm, DcqcnParams};
-    use crate::transports::roce::{RoceController, RoceParams, RoceWindow};
+    use crate::transports::roce::{NicParams, RoceController, RoceParams, RoceWindow};
 
     const LINE: Rate = Rate::from_gbps(10);
     const RTT: Span = Span::from_us(10);
@@ -216,7 +231,7 @@ mod tests {
     fn packets_end_with_their_message_and_leave_at_the_rate() {
         let config = config(RoceParams { ack_every: 3, ..RoceParams::default() });
         let mut pair = pair(&config);
-        [1_500, 1, 4_000].into_iter().for_each(|bytes| pair.write(bytes));
+        [1_500, 1, 4_000].into_iter().for_each(|bytes| pair.write(&config, Time::ZERO, bytes));
         // A byte takes 0.8 ns; a header has 48 bytes.
         let shape: Vec<_> = sent(&mut pair, &config, Time::ZERO, at(20_000))
             .iter()
@@ -237,11 +252,28 @@ mod tests {
     }
 
     #[test]
+    fn a_message_leaves_once_the_nic_has_it_ready() {
+        let nic = NicParams { message_start: Span::from_us(2), ..NicParams::default() };
+        let config = config(RoceParams { nic, ..RoceParams::default() });
+        let mut pair = pair(&config);
+        pair.write(&config, at(0), 1_000);
+        pair.write(&config, at(500), 1_000);
+        pair.write(&config, at(500), 1_000);
+        // A packet takes 838.4 ns, within which the second message is ready.
+        let times: Vec<_> =
+            sent(&mut pair, &config, at(500), at(20_000)).iter().map(|(at, _)| at.as_ps()).collect();
+        assert_eq!(times, [2_000_000, 2_838_400, 3_676_800]);
+        pair.write(&config, at(20_000), 1_000);
+        let late = sent(&mut pair, &config, at(20_000), at(30_000));
+        assert_eq!((late.len(), late[0].0), (1, at(22_000)));
+    }
+
+    #[test]
     fn a_window_limits_what_is_outstanding_and_its_last_packet_asks() {
         let config =
             config(RoceParams { window: RoceWindow::Bdp, ack_every: 1_000, ..RoceParams::default() });
         let mut pair = pair(&config);
-        pair.write(100_000);
+        pair.write(&config, Time::ZERO, 100_000);
         // 10 Gb/s x 10 us = 12,500 B: a packet leaves while fewer are outstanding.
         let first = sent(&mut pair, &config, Time::ZERO, at(100_000));
         assert_eq!(first.len(), 13);
@@ -320,7 +352,7 @@ mod tests {
         let cnp = TcpSegment { flags: Flags::ECE, ..TcpSegment::default() };
         sender.on_segment(&config, at(0), &cnp, None);
         sender.on_segment(&config, at(15_000), &cnp, None);
-        sender.write(100_000);
+        sender.write(&config, Time::ZERO, 100_000);
         // The paper's form halves the rate at the first cut: a packet takes 838.4 ns at 10 Gb/s.
         let gaps: Vec<_> = sent(&mut sender, &config, at(0), at(40_000))
             .windows(2)
@@ -336,7 +368,7 @@ mod tests {
     fn a_nak_and_a_timeout_go_back_to_the_first_packet_that_is_missing() {
         let config = config(RoceParams { timeout: Span::from_us(100), ..RoceParams::default() });
         let mut pair = pair(&config);
-        pair.write(5_000);
+        pair.write(&config, Time::ZERO, 5_000);
         assert_eq!(sent(&mut pair, &config, Time::ZERO, at(20_000)).len(), 5);
         let nak = TcpSegment { ack: 3_000, flags: Flags::ACK.with(Flags::CWR), ..TcpSegment::default() };
         assert_eq!(pair.on_segment(&config, at(20_000), &nak, None).acked, 3_000);
@@ -365,7 +397,7 @@ mod tests {
             let timeout = Span::from_us(50);
             let config = config(RoceParams { ack_every, window, timeout, ..RoceParams::default() });
             let (mut sender, mut receiver) = (pair(&config), pair(&config));
-            sizes.iter().for_each(|bytes| sender.write(*bytes));
+            sizes.iter().for_each(|bytes| sender.write(&config, Time::ZERO, *bytes));
             let mut channel: VecDeque<(Time, bool, TcpSegment)> = VecDeque::new();
             let mut now = Time::ZERO;
             let mut delivered = 0;

@@ -18,6 +18,15 @@ use super::repeats::Repeats;
 use crate::tcp::{Counters, EcnField, Flags, TcpSegment, WindowState};
 use crate::telemetry::Stamps;
 
+/// A message that was posted.
+#[derive(Clone, Copy, Debug)]
+struct Message {
+    /// Where it ends in the stream.
+    end: u64,
+    /// When the NIC has it ready: its first packet leaves then at the earliest.
+    ready: Time,
+}
+
 /// The sending half of a queue pair.
 #[derive(Debug)]
 pub(super) struct RequestSide {
@@ -30,14 +39,16 @@ pub(super) struct RequestSide {
     written: u64,
     /// The packets that selective repeat sends again; none with go-back-N.
     repeats: Repeats,
-    /// Where the messages end that are not acknowledged to their last byte.
-    ends: VecDeque<u64>,
+    /// The messages that are not acknowledged to their last byte.
+    messages: VecDeque<Message>,
     controller: Controller,
     /// The rate at which the NIC sends.
     line_rate: Rate,
     base_rtt: Span,
     /// When the last data packet was sent, and its payload; the next one leaves after its time at the rate.
     last_sent: Option<(Time, u64)>,
+    /// The last packet that was sent ended its message.
+    ended_message: bool,
     /// Packets since the last one that asked for an acknowledgement.
     unasked: u32,
     /// The time from which on the timeout runs: the last acknowledgement of new data, or the first packet after it;
@@ -60,11 +71,12 @@ impl RequestSide {
             max: 0,
             written: 0,
             repeats: Repeats::default(),
-            ends: VecDeque::new(),
+            messages: VecDeque::new(),
             controller: Controller::new(config, Rate::from_gbps(1_000), Span::from_us(1)),
             line_rate: Rate::from_gbps(1_000),
             base_rtt: Span::from_us(1),
             last_sent: None,
+            ended_message: false,
             unasked: 0,
             waits_since: None,
             packets: 0,
@@ -83,9 +95,10 @@ impl RequestSide {
         self.controller = Controller::new(config, rate, self.base_rtt);
     }
 
-    pub(super) fn write(&mut self, bytes: u64) {
+    pub(super) fn write(&mut self, config: &RoceConfig, now: Time, bytes: u64) {
         self.written += bytes;
-        self.ends.push_back(self.written);
+        let ready = now + config.params.nic.message_start;
+        self.messages.push_back(Message { end: self.written, ready });
     }
 
     // ---- answers ----
@@ -106,9 +119,7 @@ impl RequestSide {
         let acked = ack - self.una;
         self.una = ack;
         self.nxt = self.nxt.max(ack);
-        while self.ends.front().is_some_and(|end| *end <= ack) {
-            self.ends.pop_front();
-        }
+        while self.messages.pop_front_if(|message| message.end <= ack).is_some() {}
         if acked > 0 {
             self.waits_since = (ack < self.max).then_some(now);
             self.repeats.on_ack(ack);
@@ -198,8 +209,12 @@ impl RequestSide {
 
     /// Returns the ends of the packet at `offset` and of its message.
     fn packet_at(&self, config: &RoceConfig, offset: u64) -> (u64, u64) {
-        let end = self.ends[self.ends.partition_point(|end| *end <= offset)];
+        let end = self.message_at(offset).end;
         (end.min(offset + config.payload), end)
+    }
+
+    fn message_at(&self, offset: u64) -> Message {
+        self.messages[self.messages.partition_point(|message| message.end <= offset)]
     }
 
     /// Returns the bytes that may be outstanding; a packet leaves while fewer are.
@@ -223,12 +238,32 @@ impl RequestSide {
         (bits / 8 / PS_PER_S).try_into().unwrap_or(u64::MAX)
     }
 
-    /// Returns when the next packet may leave: the last one has had its time at the present rate.
+    /// Returns when the packet that leaves next may leave: the last one has had its time at the present rate, and the
+    /// NIC has its message ready.
     fn ready(&self, config: &RoceConfig) -> Time {
-        match self.last_sent {
+        let of_rate = match self.last_sent {
             Some((at, len)) => at.saturating_add(config.gap(len, self.controller.rate())),
             None => Time::ZERO,
+        };
+        if config.params.nic.message_start.is_zero() {
+            return of_rate;
         }
+        of_rate.max(self.message_at(self.next_offset()).ready)
+    }
+
+    /// Returns whether data is to be sent, now or later.
+    pub(super) fn has_data(&self) -> bool {
+        self.next_offset() < self.written
+    }
+
+    /// Returns whether the last packet that left ended its message.
+    pub(super) fn has_ended_message(&self) -> bool {
+        self.ended_message
+    }
+
+    /// Returns whether packets are outstanding and none may be sent before an answer comes, or the timeout.
+    pub(super) fn awaits_answer(&self, config: &RoceConfig) -> bool {
+        self.una < self.max && !self.may_send(config)
     }
 
     /// Returns whether a data packet may leave now.
@@ -259,6 +294,7 @@ impl RequestSide {
             self.unasked = 0;
         }
         self.last_sent = Some((now, len));
+        self.ended_message = packet_end == end;
         self.packets += 1;
         self.repeated += u64::from(again);
         self.waits_since = self.waits_since.or(Some(now));

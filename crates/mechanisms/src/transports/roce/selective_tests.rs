@@ -79,7 +79,7 @@ fn a_receiver_keeps_what_is_out_of_order_and_names_it() {
 fn a_sender_repeats_what_is_missing_once_and_then_continues() {
     let config = config(SelectiveParams { cap: Some(Bytes::new(8_000)), ..SelectiveParams::default() });
     let mut pair = pair(&config);
-    pair.write(20_000);
+    pair.write(&config, Time::ZERO, 20_000);
     let eight: Vec<_> = (0..8_000).step_by(1_000).collect();
     assert_eq!(sent(&mut pair, &config, at(0), at(20)), (0, eight), "the cap");
     // 1000, 2000 and 4000 are lost.
@@ -100,7 +100,7 @@ fn few_outstanding_packets_have_the_short_timeout() {
     for (bytes, us) in [(2_001, 100), (3_000, 100), (3_001, 320), (4_000, 320)] {
         let config = config(SelectiveParams::default());
         let mut pair = pair(&config);
-        pair.write(bytes);
+        pair.write(&config, Time::ZERO, bytes);
         let (_, first) = sent(&mut pair, &config, at(0), at(20));
         assert_eq!(sent(&mut pair, &config, at(20), at(us + 5)), (us, first), "{bytes} B");
     }
@@ -110,7 +110,7 @@ fn few_outstanding_packets_have_the_short_timeout() {
 fn without_a_cap_of_its_own_a_queue_pair_has_a_round_trip_outstanding() {
     let config = config(SelectiveParams::default());
     let mut pair = pair(&config);
-    pair.write(100_000);
+    pair.write(&config, Time::ZERO, 100_000);
     // 10 Gb/s x 10 us = 12,500 B: a packet leaves while fewer are outstanding.
     assert_eq!(sent(&mut pair, &config, at(0), at(90)).1.len(), 13);
 }
@@ -128,7 +128,7 @@ proptest! {
         let mut config = config(SelectiveParams { few, timeout_low: Span::from_us(30), ..SelectiveParams::default() });
         config.params.ack_every = ack_every;
         let (mut sender, mut receiver) = (pair(&config), pair(&config));
-        sizes.iter().for_each(|bytes| sender.write(*bytes));
+        sizes.iter().for_each(|bytes| sender.write(&config, Time::ZERO, *bytes));
         let total = sizes.iter().sum::<u64>();
         let mut known = vec![false; total as usize];
         let mut fates = fates.into_iter();
