@@ -31,6 +31,7 @@ mod reorder;
 mod stack;
 mod tcp;
 mod transports;
+mod unfinished;
 mod wire;
 
 use std::collections::{BTreeMap, VecDeque};

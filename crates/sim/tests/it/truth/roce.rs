@@ -256,3 +256,25 @@ fn a_paused_priority_holds_no_other_back() {
     assert!((1.8..2.0).contains(&free) && (1.8..2.0).contains(&classes), "{free} {classes}");
     assert!(one_queue < 0.6, "one queue holds back all behind a paused packet: {one_queue}");
 }
+
+#[test]
+fn messages_that_do_not_end_are_counted_by_their_reasons() {
+    let text = "version = 1\ntitle = 'messages that do not end'\n[run]\nduration = '1ms'\ndrain = '1ms'\n\
+         [topology]\nkind = 'rack'\nhosts = 3\nrate = '10Gbps'\ndelay = '1us'\n[host]\nloss = 1.0\n\
+         [transport]\nkind = 'dcqcn'\nsegment = '1000B'\nheader = '48B'\nroce = { window = 'bdp', timeout = '1s' }\n\
+         [port.switch]\necn = {}\n\
+         [workload.a]\nkind = 'flows'\nfrom = 'client'\nto = 'h1'\nsize = '2KB'\n\
+         [workload.b]\nkind = 'flows'\nfrom = 'client'\nto = 'h2'\nsize = '2KB'\n";
+    let said = |text: &str| run(text).warnings.join("\n");
+    let lost = said(text);
+    assert!(
+        lost.ends_with(
+            "2 of 2 messages of RoCE did not finish: 2 lost tail (all is sent, and no answer has come)"
+        ),
+        "{lost}"
+    );
+    let late = said(&text.replace("roce = {", "roce = { nic.message_start = '1s',"));
+    assert!(late.ends_with("2 of 2 messages of RoCE did not finish: 2 never started"), "{late}");
+    let whole = said(&text.replace("loss = 1.0", ""));
+    assert!(!whole.contains("RoCE"), "{whole}");
+}
