@@ -277,4 +277,13 @@ fn messages_that_do_not_end_are_counted_by_their_reasons() {
     assert!(late.ends_with("2 of 2 messages of RoCE did not finish: 2 never started"), "{late}");
     let whole = said(&text.replace("loss = 1.0", ""));
     assert!(!whole.contains("RoCE"), "{whole}");
+    // Two hosts overload a third, whose switch pauses one of them at the run's end.
+    let paused = said(
+        "version = 1\ntitle = 'messages that a pause holds'\n[run]\nduration = '300us'\ndrain = '0s'\n\
+         [topology]\nkind = 'rack'\nhosts = 5\nrate = '10Gbps'\ndelay = '1us'\n\
+         [transport]\nkind = 'dcqcn'\nsegment = '1000B'\nheader = '48B'\necn = 'off'\n\
+         [port.switch]\nlossless = { memory = '1MB', reserve = '2KB' }\n\
+         [workload.incast]\nkind = 'flows'\nfrom = 'others'\nto = 'client'\nsize = '1MB'\n",
+    );
+    assert!(paused.contains("4 of 4 messages of RoCE did not finish: 1 paused at port "), "{paused}");
 }
