@@ -1012,17 +1012,55 @@ class RoceParams(TypedDict, total=False):
     ack_size: Bytes
     """Bytes of an acknowledgement on the wire, without telemetry: 1 to 256 B. Default 60 B, as in HPCC's released
     code."""
+    repair: RoceRepair
+    """What is sent again after a loss: `go-back-n`, everything from the first packet that is missing, or
+    `selective`, the missing packets alone (IRN, Mittal et al., SIGCOMM 2018). Default `go-back-n`."""
+    selective: SelectiveParams
+    """The cap and the timeouts of selective repeat."""
     timeout: Span
-    """The time after which everything outstanding is sent again if no acknowledgement of new data has come: more
-    than 0. Default 4 ms."""
+    """The time after which go-back-N sends everything outstanding again if no acknowledgement of new data has come:
+    more than 0. Default 4 ms."""
     cnp_interval: Span
     """The least time between two congestion notification packets (CNPs) for a queue pair; 0 for one a marked
     packet. `host.cnp_priority` is their priority. Default absent: 50 us with `dcqcn.form = "paper"` (section
     3.1), and 4 us as in NVIDIA's NICs."""
+    cnp_generation_delay: Span
+    """The time that a receiver's NIC takes to generate a CNP: it leaves so long after the marked packet has
+    arrived. Default 0."""
+    cnp_delay: Span
+    """The time that a sender's NIC takes to react to a CNP: it acts on the rate so long after it has arrived.
+    Default 0."""
+    nic: NicParams
+    """The limits of a host's NIC."""
     dcqcn: DcqcnParams
     """DCQCN's rules and timers."""
     hpcc: HpccParams
     """HPCC's target and steps."""
+
+
+class SelectiveParams(TypedDict, total=False):
+    """Selective repeat as in IRN: at most `cap` bytes are outstanding, a NAK for each packet out of order names it,
+    and a missing packet is sent again once, and once more after each timeout."""
+    cap: Bytes
+    """The bytes that a queue pair may have outstanding, beside its window: more than 0. Default absent: what its
+    NIC sends in `base_rtt`."""
+    few: int
+    """The number of outstanding packets up to which `timeout_low` applies. Default 3."""
+    timeout_low: Span
+    """The time without an acknowledgement of new data after which missing packets are sent again while `few` or
+    fewer are outstanding: more than 0, and longer than a round trip. Default 100 us."""
+    timeout_high: Span
+    """The same time while more are outstanding: `timeout_low` or more. Default 320 us."""
+
+
+class NicParams(TypedDict, total=False):
+    """What a NIC can do at a time."""
+    message_start: Span
+    """The time from the posting of a message (the doorbell) until its first packet may leave: the NIC reads the
+    work request and the data. Messages of a queue pair that wait are read meanwhile. Default 0."""
+    active: int
+    """How many queue pairs a NIC sends from at a time: 1 or more. The others wait in line: one takes the place of
+    another that has sent a message to its end, or has no data left. Default absent: all at a time."""
 
 
 class DcqcnParams(TypedDict, total=False):
@@ -2875,17 +2913,55 @@ class RoceParamsPartial(TypedDict, total=False):
     ack_size: Bytes
     """Bytes of an acknowledgement on the wire, without telemetry: 1 to 256 B. Default 60 B, as in HPCC's released
     code."""
+    repair: RoceRepair
+    """What is sent again after a loss: `go-back-n`, everything from the first packet that is missing, or
+    `selective`, the missing packets alone (IRN, Mittal et al., SIGCOMM 2018). Default `go-back-n`."""
+    selective: SelectiveParamsPartial
+    """The cap and the timeouts of selective repeat."""
     timeout: Span
-    """The time after which everything outstanding is sent again if no acknowledgement of new data has come: more
-    than 0. Default 4 ms."""
+    """The time after which go-back-N sends everything outstanding again if no acknowledgement of new data has come:
+    more than 0. Default 4 ms."""
     cnp_interval: Span
     """The least time between two congestion notification packets (CNPs) for a queue pair; 0 for one a marked
     packet. `host.cnp_priority` is their priority. Default absent: 50 us with `dcqcn.form = "paper"` (section
     3.1), and 4 us as in NVIDIA's NICs."""
+    cnp_generation_delay: Span
+    """The time that a receiver's NIC takes to generate a CNP: it leaves so long after the marked packet has
+    arrived. Default 0."""
+    cnp_delay: Span
+    """The time that a sender's NIC takes to react to a CNP: it acts on the rate so long after it has arrived.
+    Default 0."""
+    nic: NicParamsPartial
+    """The limits of a host's NIC."""
     dcqcn: DcqcnParamsPartial
     """DCQCN's rules and timers."""
     hpcc: HpccParamsPartial
     """HPCC's target and steps."""
+
+
+class SelectiveParamsPartial(TypedDict, total=False):
+    """Selective repeat as in IRN: at most `cap` bytes are outstanding, a NAK for each packet out of order names it,
+    and a missing packet is sent again once, and once more after each timeout."""
+    cap: Bytes
+    """The bytes that a queue pair may have outstanding, beside its window: more than 0. Default absent: what its
+    NIC sends in `base_rtt`."""
+    few: int
+    """The number of outstanding packets up to which `timeout_low` applies. Default 3."""
+    timeout_low: Span
+    """The time without an acknowledgement of new data after which missing packets are sent again while `few` or
+    fewer are outstanding: more than 0, and longer than a round trip. Default 100 us."""
+    timeout_high: Span
+    """The same time while more are outstanding: `timeout_low` or more. Default 320 us."""
+
+
+class NicParamsPartial(TypedDict, total=False):
+    """What a NIC can do at a time."""
+    message_start: Span
+    """The time from the posting of a message (the doorbell) until its first packet may leave: the NIC reads the
+    work request and the data. Messages of a queue pair that wait are read meanwhile. Default 0."""
+    active: int
+    """How many queue pairs a NIC sends from at a time: 1 or more. The others wait in line: one takes the place of
+    another that has sent a message to its end, or has no data left. Default absent: all at a time."""
 
 
 class DcqcnParamsPartial(TypedDict, total=False):
@@ -3904,6 +3980,9 @@ EceGrowth = Literal["never", "after-first"]
 
 RoceWindow = Literal["off", "bdp"]
 """The limit of a queue pair's outstanding bytes."""
+
+RoceRepair = Literal["go-back-n", "selective"]
+"""The rule by which a queue pair sends lost packets again."""
 
 DcqcnForm = Literal["paper", "nic"]
 """Whose rules a DCQCN sender follows."""

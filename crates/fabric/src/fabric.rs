@@ -494,10 +494,17 @@ impl<H: Hooks> Fabric<H> {
         self.ports[host.0 as usize].class_has_room(now, destination.0, class, bytes)
     }
 
-    /// Returns whether no packet waits in the NIC of `host`, whose link may be busy.
+    /// Returns whether no packet waits in the NIC of `host` that a packet of `priority` would wait for in their queue;
+    /// the link may be busy.
     #[inline]
-    pub fn nic_is_clear(&self, host: HostId) -> bool {
-        self.ports[host.0 as usize].held() == 0
+    pub fn nic_is_clear(&self, host: HostId, priority: u8) -> bool {
+        !self.ports[host.0 as usize].holds(priority)
+    }
+
+    /// Returns the first port on the shortest path of `packet` where packets of its priority wait and are paused.
+    pub fn paused_port(&self, packet: &Packet) -> Option<PortId> {
+        let priorities = Priorities::one(packet.priority);
+        self.network.path(packet).find(|port| self.ports[port.0 as usize].holds_all(priorities))
     }
 
     /// Returns whether `bytes` more would find room in the NIC of `host` for every destination: in a hybrid network, in

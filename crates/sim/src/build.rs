@@ -212,6 +212,13 @@ impl BuiltWorld {
         if end >= self.horizon && !self.endless {
             warnings
                 .push(format!("the run ended at {end} with messages unfinished; `run.drain` allows longer"));
+            let World { hosts, fabric, recorder, .. } = &self.world;
+            let unfinished = hosts.unfinished(fabric);
+            if unfinished.count() > 0 {
+                let all = recorder.messages.iter().filter(|message| hosts.is_roce(message.workload)).count();
+                let count = unfinished.count();
+                warnings.push(format!("{count} of {all} messages of RoCE did not finish: {unfinished}"));
+            }
         }
         warnings
     }

@@ -10,6 +10,7 @@
 //! transport is found by the number of a connection: plain TCP's are in the table, those of MPTCP and of datagrams are
 //! not.
 
+mod active_queue_pairs;
 mod agenda;
 mod classes;
 mod connection;
@@ -30,6 +31,7 @@ mod reorder;
 mod stack;
 mod tcp;
 mod transports;
+mod unfinished;
 mod wire;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -51,6 +53,7 @@ pub(crate) use messages::Announcement;
 use crate::error::RunError;
 use crate::parallel::process::Process;
 use crate::sim_hooks::SimFabric;
+use active_queue_pairs::ActiveQueuePairs;
 use agenda::{Agenda, Delivery, Step};
 use classes::PacketClasses;
 use connection::{acknowledged, split_of};
@@ -97,6 +100,8 @@ pub(crate) struct Hosts {
     /// By host: the ends that wait for room in its NIC queue, in the order of their turns. Empty without
     /// backpressure.
     waiting_for_room: Vec<VecDeque<(u32, End)>>,
+    /// The queue pairs that NICs send from, where their number is limited.
+    active: ActiveQueuePairs,
     /// The ends that found no room in this turn, to be asked first in the next.
     found_no_room: Vec<(u32, End)>,
     agenda: Agenda,
@@ -190,6 +195,7 @@ impl Hosts {
                 Default::default();
                 if model.waits_for_room() { count as usize } else { 0 }
             ],
+            active: ActiveQueuePairs::default(),
             found_no_room: Vec::new(),
             agenda: Agenda::new(),
             process: None,

@@ -373,6 +373,14 @@ impl Port {
         }
     }
 
+    /// Returns whether a packet waits in the queue that a packet of `priority` would join.
+    pub fn holds(&self, priority: u8) -> bool {
+        match &self.0 {
+            Engine::Express(_) => false,
+            Engine::General(port) => port.holds(priority),
+        }
+    }
+
     /// Returns the number of packets that a discipline from outside was given, and has neither sent, nor dropped, nor
     /// still waiting.
     pub fn forgotten(&self) -> usize {

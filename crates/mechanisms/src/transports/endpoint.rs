@@ -66,7 +66,7 @@ impl Endpoint {
     /// The application appends a message of `bytes` bytes.
     #[inline]
     pub fn write(&mut self, config: &TcpConfig, now: Time, bytes: u64) {
-        of_each!(self, tcp => tcp.write(config, now, bytes), pair => pair.write(bytes));
+        of_each!(self, tcp => tcp.write(config, now, bytes), pair => pair.write(&config.roce, now, bytes));
     }
 
     /// A segment arrived. `stamps` returns the telemetry that came with it; only RoCE asks.

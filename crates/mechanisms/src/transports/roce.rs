@@ -4,13 +4,15 @@
 //! write(bytes) ──> RequestSide ── one packet each size / rate, within the window ──> poll_transmit() ──> the network
 //!                    ^     ^ rate, window: Controller (DCQCN, HPCC)                                        │
 //!                    │     └─ ACK, CNP, stamps ──────────────────────────────────┐                         │
-//!                    └─ NAK, timeout: again from there (go-back-N)               │                         │
+//!                    └─ NAK, timeout: again from there (go-back-N), or what is   │                         │
+//!                       missing (Repeats)                                        │                         │
 //!                  ResponseSide: in order ──> Delivered; ACK, NAK, CNP ──> back ─┘ <────── on_segment() ───┘
 //! ```
 //!
 //! A [`QueuePair`] is one end: it sends messages, and acknowledges those of the other end. Packets are numbered by
 //! stream offsets, as TCP's, and end where a message does. Facts: the DCQCN paper (Zhu et al., SIGCOMM 2015), HPCC
-//! (Li et al., SIGCOMM 2019) with its released simulator, and the parameters of NVIDIA's NICs.
+//! (Li et al., SIGCOMM 2019) with its released simulator, IRN (Mittal et al., SIGCOMM 2018), and the parameters of
+//! NVIDIA's NICs.
 //!
 //! A connection needs no handshake: queue pairs are set up before. A timeout always runs while packets are
 //! outstanding, and what arrives twice is acknowledged, so that a lost last packet or acknowledgement ends no flow.
@@ -21,11 +23,14 @@ pub mod controller;
 mod params;
 mod queue_pair;
 mod rate_control;
+mod repeats;
 mod requests;
 mod responses;
+#[cfg(test)]
+mod selective_tests;
 
 pub use config::RoceConfig;
-pub use params::{RoceParams, RoceWindow};
+pub use params::{NicParams, RoceParams, RoceRepair, RoceWindow, SelectiveParams};
 pub use queue_pair::QueuePair;
 pub use rate_control::{RateController, RoceAck, RoceController};
 

@@ -128,6 +128,10 @@ impl HostConnection {
         &mut self.halves[end as usize]
     }
 
+    pub(super) fn half_of(&self, end: End) -> &Half {
+        &self.halves[end as usize]
+    }
+
     /// Prefetches the memory that a segment at `end` will use.
     #[inline]
     pub(super) fn prefetch(&self, end: End) {

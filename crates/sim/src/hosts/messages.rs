@@ -185,6 +185,12 @@ impl MessageStream {
         Some(delivered.arrival)
     }
 
+    /// Returns the offsets at which the messages begin that are not whole at the other end, whose stream is `peer`.
+    pub(super) fn unfinished_starts<'a>(&'a self, peer: &'a MessageStream) -> impl Iterator<Item = u64> + 'a {
+        let incoming = peer.incoming.messages.iter();
+        incoming.chain(&self.outgoing.messages).map(|message| message.end - message.bytes)
+    }
+
     /// Returns whether no message is on its way to be sent or to be received.
     pub(super) fn is_empty(&self) -> bool {
         self.outgoing.messages.is_empty() && self.incoming.messages.is_empty()

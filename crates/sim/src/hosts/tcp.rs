@@ -169,6 +169,7 @@ impl Hosts {
         let address = PacketAddress { flow: number, src, dst, from_server: end == End::Server };
         let (workload, transport) = (connection.workload, self.transports.get(connection.transport));
         let mut wake = Time::MAX;
+        let mut successor = None;
         loop {
             let half = connection.half(end);
             if self.rules.holds_back {
@@ -180,7 +181,16 @@ impl Hosts {
                     Endpoint::Tcp(_) => {
                         !self.rules.backpressure || fabric.class_has_room(now, src, dst, path, full_size)
                     }
-                    pair => !pair.awaits_nic(transport, now) || fabric.nic_is_clear(src),
+                    Endpoint::Roce(_) => {
+                        let awaits_nic = half.endpoint.awaits_nic(transport, now);
+                        if awaits_nic && let Some(limit) = transport.roce.params.nic.active {
+                            if !self.active.admits(src, limit, (number, end)) {
+                                half.blocked = true;
+                                break;
+                            }
+                        }
+                        !awaits_nic || fabric.nic_is_clear(src, half.priority)
+                    }
                 };
                 if !has_room {
                     if !std::mem::replace(&mut half.blocked, true) {
@@ -213,6 +223,13 @@ impl Hosts {
                 }
             }
             let Some(segment) = half.endpoint.poll_transmit(transport, now) else { break };
+            if let Endpoint::Roce(pair) = &half.endpoint
+                && transport.roce.params.nic.active.is_some()
+                && segment.len > 0
+                && pair.has_ended_message()
+            {
+                successor = self.active.leave(src, (number, end));
+            }
             let packet = packet_of(&segment, address, transport.wire_bytes(&segment));
             let new_bytes = half.messages.on_sent(&segment);
             if new_bytes > 0 {
@@ -231,11 +248,21 @@ impl Hosts {
             }
         }
         let half = connection.half(end);
+        if let Endpoint::Roce(pair) = &half.endpoint
+            && transport.roce.params.nic.active.is_some()
+            && !pair.has_data()
+        {
+            successor = successor.or(self.active.leave(src, (number, end)));
+        }
         let deadline = half.endpoint.deadline(transport, now).min(wake);
         if deadline < half.armed {
             half.armed = deadline;
             let owner = Owner::new(OwnerKind::Endpoint, number * 2 + end as u32);
             fabric.schedule(deadline, owner);
+        }
+        if let Some((number, end)) = successor {
+            self.connections.get_mut(number).expect("it has data to send").half(end).blocked = false;
+            self.send_from(now, fabric, number, end);
         }
     }
 

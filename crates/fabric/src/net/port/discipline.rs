@@ -352,6 +352,16 @@ impl Discipline {
         }
     }
 
+    /// Returns whether a packet waits in the queue of `priority`; whether any waits, where priorities share a queue.
+    /// Some packet waits.
+    pub(super) fn holds(&self, priority: u8) -> bool {
+        match self {
+            Discipline::Priorities(queues) => queues.waiting.has(priority & 7),
+            Discipline::Scheduled(queues) => queues.holds(priority),
+            _ => true,
+        }
+    }
+
     /// Returns the waiting packets in lines. A packet that may not be sent holds up the packets behind it in its line,
     /// and none of them is ever dropped. Disciplines that may drop waiting packets have no lines.
     pub(super) fn lines(&self, notes: &Notes) -> Vec<Vec<Slot>> {

@@ -450,6 +450,10 @@ impl General {
         self.waiting as usize
     }
 
+    pub(super) fn holds(&self, priority: u8) -> bool {
+        self.waiting > 0 && self.rest.discipline.holds(priority)
+    }
+
     /// Returns the number of packets that the discipline was given and has no more.
     pub(super) fn forgotten(&self) -> usize {
         self.rest.discipline.lost_of(self.waiting as usize)

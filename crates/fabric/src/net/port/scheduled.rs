@@ -86,6 +86,11 @@ impl ScheduledClasses {
         usize::from(self.of_priority[usize::from(priority & 7)])
     }
 
+    /// Returns whether a packet waits in the class of `priority`.
+    pub(super) fn holds(&self, priority: u8) -> bool {
+        self.queues[self.class_of(priority)].packets > 0
+    }
+
     /// Returns whether a class is the header queue, so that the port's limit concerns only the others.
     pub(super) fn has_header_queue(&self) -> bool {
         self.headers.is_some()

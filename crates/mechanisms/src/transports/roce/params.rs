@@ -28,14 +28,27 @@ pub struct RoceParams {
     /// the ideal completion time. HPCC's released code has 42 B, acknowledgements of 88 B, and ports that add nothing:
     /// `int = { header = "0B", hop = "0B" }`. Default 0 B: ports add what they write.
     pub telemetry_room: Bytes,
-    /// The time after which everything outstanding is sent again if no acknowledgement of new data has come: more than
-    /// 0. Default 4 ms.
+    /// What is sent again after a loss: `go-back-n`, everything from the first packet that is missing, or `selective`,
+    /// the missing packets alone (IRN, Mittal et al., SIGCOMM 2018). Default `go-back-n`.
+    pub repair: RoceRepair,
+    /// The cap and the timeouts of selective repeat.
+    pub selective: SelectiveParams,
+    /// The time after which go-back-N sends everything outstanding again if no acknowledgement of new data has come:
+    /// more than 0. Default 4 ms.
     pub timeout: Span,
     /// The least time between two congestion notification packets (CNPs) for a queue pair; 0 for one a marked packet.
     /// `host.cnp_priority` is their priority. Default absent: 50 us with `dcqcn.form = "paper"` (section 3.1), and 4 us
     /// as in NVIDIA's NICs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cnp_interval: Option<Span>,
+    /// The time that a receiver's NIC takes to generate a CNP: it leaves so long after the marked packet has arrived.
+    /// Default 0.
+    pub cnp_generation_delay: Span,
+    /// The time that a sender's NIC takes to react to a CNP: it acts on the rate so long after it has arrived. Default
+    /// 0.
+    pub cnp_delay: Span,
+    /// The limits of a host's NIC.
+    pub nic: NicParams,
     /// DCQCN's rules and timers.
     pub dcqcn: DcqcnParams,
     /// HPCC's target and steps.
@@ -50,8 +63,13 @@ impl Default for RoceParams {
             ack_every: 1,
             ack_size: Bytes::new(60),
             telemetry_room: Bytes::ZERO,
+            repair: RoceRepair::GoBackN,
+            selective: SelectiveParams::default(),
             timeout: Span::from_ms(4),
             cnp_interval: None,
+            cnp_generation_delay: Span::ZERO,
+            cnp_delay: Span::ZERO,
+            nic: NicParams::default(),
             dcqcn: DcqcnParams::default(),
             hpcc: HpccParams::default(),
         }
@@ -66,6 +84,77 @@ pub enum RoceWindow {
     Off,
     /// A queue pair has at most the bytes outstanding that its rate sends in a base round trip.
     Bdp,
+}
+
+/// The rule by which a queue pair sends lost packets again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RoceRepair {
+    /// A receiver drops what is not in order, and a sender goes back to the first packet that is missing.
+    GoBackN,
+    /// A receiver keeps what is not in order, and a sender repeats the packets that are missing.
+    Selective,
+}
+
+/// Selective repeat as in IRN: at most `cap` bytes are outstanding, a NAK for each packet out of order names it, and a
+/// missing packet is sent again once, and once more after each timeout.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SelectiveParams {
+    /// The bytes that a queue pair may have outstanding, beside its window: more than 0. Default absent: what its NIC
+    /// sends in `base_rtt`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cap: Option<Bytes>,
+    /// The number of outstanding packets up to which `timeout_low` applies. Default 3.
+    pub few: u32,
+    /// The time without an acknowledgement of new data after which missing packets are sent again while `few` or fewer
+    /// are outstanding: more than 0, and longer than a round trip. Default 100 us.
+    pub timeout_low: Span,
+    /// The same time while more are outstanding: `timeout_low` or more. Default 320 us.
+    pub timeout_high: Span,
+}
+
+impl Default for SelectiveParams {
+    fn default() -> SelectiveParams {
+        SelectiveParams {
+            cap: None,
+            few: 3,
+            timeout_low: Span::from_us(100),
+            timeout_high: Span::from_us(320),
+        }
+    }
+}
+
+impl SelectiveParams {
+    fn validate(&self) -> Result<(), InvalidParam> {
+        use InvalidParam as Invalid;
+        if let Some(cap) = self.cap {
+            Invalid::unless(cap > Bytes::ZERO, "roce.selective.cap", cap, "more than 0 B")?;
+        }
+        let (low, high) = (self.timeout_low, self.timeout_high);
+        Invalid::unless(!low.is_zero(), "roce.selective.timeout_low", low, "more than 0")?;
+        Invalid::unless(high >= low, "roce.selective.timeout_high", high, "`timeout_low` or more")
+    }
+}
+
+/// What a NIC can do at a time.
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct NicParams {
+    /// The time from the posting of a message (the doorbell) until its first packet may leave: the NIC reads the work
+    /// request and the data. Messages of a queue pair that wait are read meanwhile. Default 0.
+    pub message_start: Span,
+    /// How many queue pairs a NIC sends from at a time: 1 or more. The others wait in line: one takes the place of
+    /// another that has sent a message to its end, or has no data left. Default absent: all at a time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub active: Option<u32>,
+}
+
+impl NicParams {
+    fn validate(&self) -> Result<(), InvalidParam> {
+        let active = self.active.unwrap_or(1);
+        InvalidParam::unless(active >= 1, "roce.nic.active", active, "1 or more")
+    }
 }
 
 impl RoceParams {
@@ -97,6 +186,8 @@ impl RoceParams {
         let room = self.telemetry_room;
         Invalid::unless(room.get() <= 256, "roce.telemetry_room", room, "0 B to 256 B")?;
         Invalid::unless(!self.timeout.is_zero(), "roce.timeout", self.timeout, "more than 0")?;
+        self.selective.validate()?;
+        self.nic.validate()?;
         self.dcqcn.validate()?;
         self.hpcc.validate()
     }

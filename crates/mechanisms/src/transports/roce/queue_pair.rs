@@ -15,7 +15,7 @@ use crate::telemetry::Stamps;
 /// and call `on_deadline` at [`deadline`](QueuePair::deadline).
 ///
 /// On the wire a data packet that asks for an acknowledgement has CWR; an acknowledgement has ACK, a NAK has CWR as
-/// well, and a CNP has ECE and no ACK.
+/// well, and the packet that arrived instead as a SACK block if repair is selective; a CNP has ECE and no ACK.
 #[derive(Debug)]
 pub struct QueuePair {
     requests: RequestSide,
@@ -43,8 +43,8 @@ impl QueuePair {
     }
 
     /// The application posts a message of `bytes` bytes.
-    pub fn write(&mut self, bytes: u64) {
-        self.requests.write(bytes);
+    pub fn write(&mut self, config: &RoceConfig, now: Time, bytes: u64) {
+        self.requests.write(config, now, bytes);
     }
 
     /// A segment arrived, with the `stamps` of the ports that the data it acknowledges has passed.
@@ -61,10 +61,9 @@ impl QueuePair {
             self.marked += u64::from(segment.ecn == EcnField::Ce);
             delivered.new_bytes = self.responses.on_data(config, now, segment);
         } else if segment.flags.has(Flags::ACK) {
-            let is_nak = segment.flags.has(Flags::CWR);
-            delivered.acked = self.requests.on_ack(config, now, segment.ack, is_nak, stamps);
+            delivered.acked = self.requests.on_ack(config, now, segment, stamps);
         } else if segment.flags.has(Flags::ECE) {
-            self.requests.on_cnp(now);
+            self.requests.on_cnp(config, now);
         }
         delivered
     }
@@ -73,10 +72,15 @@ impl QueuePair {
     pub fn poll_transmit(&mut self, config: &RoceConfig, now: Time) -> Option<TcpSegment> {
         let segment = match self.responses.take_answer() {
             Some(Answer::Notify) => TcpSegment { flags: Flags::ECE, ..TcpSegment::default() },
-            Some(Answer::Ack { next, is_nak }) => TcpSegment {
+            Some(Answer::Ack { next }) => {
+                let seq = self.requests.sent();
+                TcpSegment { seq, ack: next, flags: Flags::ACK, ..TcpSegment::default() }
+            }
+            Some(Answer::Nak { next, arrived }) => TcpSegment {
                 seq: self.requests.sent(),
                 ack: next,
-                flags: Flags::ACK.with_if(is_nak, Flags::CWR),
+                flags: Flags::ACK.with(Flags::CWR),
+                sack: arrived,
                 ..TcpSegment::default()
             },
             // As in TCP, ACK on data says that the receiver answers, and so returns telemetry.
@@ -96,15 +100,31 @@ impl QueuePair {
         self.requests.has_packet(config, now)
     }
 
+    /// Returns whether the last data packet that left ended its message.
+    pub fn has_ended_message(&self) -> bool {
+        self.requests.has_ended_message()
+    }
+
+    /// Returns whether data is to be sent, now or later.
+    pub fn has_data(&self) -> bool {
+        self.requests.has_data()
+    }
+
+    /// Returns whether packets are outstanding and none may be sent before an answer comes, or the timeout.
+    pub fn awaits_answer(&self, config: &RoceConfig) -> bool {
+        self.requests.awaits_answer(config)
+    }
+
     /// Returns when [`on_deadline`](QueuePair::on_deadline) must be called, if there was nothing to send at `now`;
     /// [`Time::MAX`] if never.
     pub fn deadline(&self, config: &RoceConfig, now: Time) -> Time {
-        self.requests.deadline(config, now)
+        self.requests.deadline(config, now).min(self.responses.deadline())
     }
 
     /// Handles the [`deadline`](QueuePair::deadline) that has passed.
     pub fn on_deadline(&mut self, config: &RoceConfig, now: Time) {
         self.requests.on_deadline(config, now);
+        self.responses.on_deadline(now);
     }
 
     /// Returns the bytes handed to the application.
@@ -155,7 +175,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::transports::roce::{RoceController, RoceParams, RoceWindow};
+    use crate::transports::roce::controller::{DcqcnForm, DcqcnParams};
+    use crate::transports::roce::{NicParams, RoceController, RoceParams, RoceWindow};
 
     const LINE: Rate = Rate::from_gbps(10);
     const RTT: Span = Span::from_us(10);
@@ -210,7 +231,7 @@ mod tests {
     fn packets_end_with_their_message_and_leave_at_the_rate() {
         let config = config(RoceParams { ack_every: 3, ..RoceParams::default() });
         let mut pair = pair(&config);
-        [1_500, 1, 4_000].into_iter().for_each(|bytes| pair.write(bytes));
+        [1_500, 1, 4_000].into_iter().for_each(|bytes| pair.write(&config, Time::ZERO, bytes));
         // A byte takes 0.8 ns; a header has 48 bytes.
         let shape: Vec<_> = sent(&mut pair, &config, Time::ZERO, at(20_000))
             .iter()
@@ -231,11 +252,28 @@ mod tests {
     }
 
     #[test]
+    fn a_message_leaves_once_the_nic_has_it_ready() {
+        let nic = NicParams { message_start: Span::from_us(2), ..NicParams::default() };
+        let config = config(RoceParams { nic, ..RoceParams::default() });
+        let mut pair = pair(&config);
+        pair.write(&config, at(0), 1_000);
+        pair.write(&config, at(500), 1_000);
+        pair.write(&config, at(500), 1_000);
+        // A packet takes 838.4 ns, within which the second message is ready.
+        let times: Vec<_> =
+            sent(&mut pair, &config, at(500), at(20_000)).iter().map(|(at, _)| at.as_ps()).collect();
+        assert_eq!(times, [2_000_000, 2_838_400, 3_676_800]);
+        pair.write(&config, at(20_000), 1_000);
+        let late = sent(&mut pair, &config, at(20_000), at(30_000));
+        assert_eq!((late.len(), late[0].0), (1, at(22_000)));
+    }
+
+    #[test]
     fn a_window_limits_what_is_outstanding_and_its_last_packet_asks() {
         let config =
             config(RoceParams { window: RoceWindow::Bdp, ack_every: 1_000, ..RoceParams::default() });
         let mut pair = pair(&config);
-        pair.write(100_000);
+        pair.write(&config, Time::ZERO, 100_000);
         // 10 Gb/s x 10 us = 12,500 B: a packet leaves while fewer are outstanding.
         let first = sent(&mut pair, &config, Time::ZERO, at(100_000));
         assert_eq!(first.len(), 13);
@@ -285,10 +323,52 @@ mod tests {
     }
 
     #[test]
+    fn notifications_take_their_time_at_both_ends() {
+        let delays = [Span::from_us(30), Span::from_us(20)];
+        let config = config(RoceParams {
+            cnp_generation_delay: delays[0],
+            cnp_delay: delays[1],
+            cnp_interval: Some(Span::from_us(10)),
+            dcqcn: DcqcnParams { form: DcqcnForm::Paper, ..DcqcnParams::default() },
+            ..RoceParams::default()
+        });
+        let mut receiver = pair(&config);
+        let mut notified = Vec::new();
+        for us in 0..25 {
+            let packet = TcpSegment { ecn: EcnField::Ce, ..data(1_000 * us, 1_000) };
+            receiver.on_segment(&config, at(1_000 * us), &packet, None);
+        }
+        // Marks at 0, 10 and 20 us cause CNPs; each is under way while the next one is generated.
+        for _ in 0..3 {
+            while receiver.poll_transmit(&config, at(25_000)).is_some() {}
+            let due = receiver.deadline(&config, at(25_000));
+            receiver.on_deadline(&config, due);
+            notified.push((due, answers(&mut receiver, &config, due)));
+        }
+        let cnp = |us: u64| (at(1_000 * us), vec!["cnp".to_owned()]);
+        assert_eq!(notified, [cnp(30), cnp(40), cnp(50)]);
+
+        let mut sender = pair(&config);
+        let cnp = TcpSegment { flags: Flags::ECE, ..TcpSegment::default() };
+        sender.on_segment(&config, at(0), &cnp, None);
+        sender.on_segment(&config, at(15_000), &cnp, None);
+        sender.write(&config, Time::ZERO, 100_000);
+        // The paper's form halves the rate at the first cut: a packet takes 838.4 ns at 10 Gb/s.
+        let gaps: Vec<_> = sent(&mut sender, &config, at(0), at(40_000))
+            .windows(2)
+            .map(|pair| (pair[0].0, pair[1].0 - pair[0].0))
+            .collect();
+        let full = Span::from_ps(838_400);
+        assert!(gaps.iter().all(|(at, gap)| (*at < self::at(19_000)) <= (*gap == full)), "{gaps:?}");
+        assert!(gaps.iter().all(|(at, gap)| (*at >= self::at(20_000)) <= (*gap >= full * 2)), "{gaps:?}");
+        assert!(gaps.iter().any(|(at, gap)| *at >= self::at(33_000) && *gap > full * 3), "{gaps:?}");
+    }
+
+    #[test]
     fn a_nak_and_a_timeout_go_back_to_the_first_packet_that_is_missing() {
         let config = config(RoceParams { timeout: Span::from_us(100), ..RoceParams::default() });
         let mut pair = pair(&config);
-        pair.write(5_000);
+        pair.write(&config, Time::ZERO, 5_000);
         assert_eq!(sent(&mut pair, &config, Time::ZERO, at(20_000)).len(), 5);
         let nak = TcpSegment { ack: 3_000, flags: Flags::ACK.with(Flags::CWR), ..TcpSegment::default() };
         assert_eq!(pair.on_segment(&config, at(20_000), &nak, None).acked, 3_000);
@@ -317,7 +397,7 @@ mod tests {
             let timeout = Span::from_us(50);
             let config = config(RoceParams { ack_every, window, timeout, ..RoceParams::default() });
             let (mut sender, mut receiver) = (pair(&config), pair(&config));
-            sizes.iter().for_each(|bytes| sender.write(*bytes));
+            sizes.iter().for_each(|bytes| sender.write(&config, Time::ZERO, *bytes));
             let mut channel: VecDeque<(Time, bool, TcpSegment)> = VecDeque::new();
             let mut now = Time::ZERO;
             let mut delivered = 0;

@@ -1,8 +1,9 @@
-//! [`RequestSide`]: the messages that are sent, packet by packet, and again from where one was lost.
+//! [`RequestSide`]: the messages that are sent, packet by packet, and again what was lost.
 //!
 //! ```text
 //! stream:   0 ...... una ............ nxt ........ max ....... written
 //!             acked      outstanding      go-back-N    not sent
+//!                        (selective repeat: nxt is max, and `repeats` names what is missing before it)
 //! ```
 
 use std::collections::VecDeque;
@@ -11,37 +12,55 @@ use plimsoll_units::{Rate, Span, Time};
 
 use super::config::RoceConfig;
 use super::controller::Controller;
+use super::params::RoceRepair;
 use super::rate_control::{RateController, RoceAck};
+use super::repeats::Repeats;
 use crate::tcp::{Counters, EcnField, Flags, TcpSegment, WindowState};
 use crate::telemetry::Stamps;
+
+/// A message that was posted.
+#[derive(Clone, Copy, Debug)]
+struct Message {
+    /// Where it ends in the stream.
+    end: u64,
+    /// When the NIC has it ready: its first packet leaves then at the earliest.
+    ready: Time,
+}
 
 /// The sending half of a queue pair.
 #[derive(Debug)]
 pub(super) struct RequestSide {
     /// The first offset that is not acknowledged.
     una: u64,
-    /// The next offset to send, which a NAK and a timeout move back to `una`.
+    /// The next offset to send, which a NAK and a timeout of go-back-N move back to `una`.
     nxt: u64,
     /// The end of what was sent at least once.
     max: u64,
     written: u64,
-    /// Where the messages end that are not acknowledged to their last byte.
-    ends: VecDeque<u64>,
+    /// The packets that selective repeat sends again; none with go-back-N.
+    repeats: Repeats,
+    /// The messages that are not acknowledged to their last byte.
+    messages: VecDeque<Message>,
     controller: Controller,
     /// The rate at which the NIC sends.
     line_rate: Rate,
     base_rtt: Span,
     /// When the last data packet was sent, and its payload; the next one leaves after its time at the rate.
     last_sent: Option<(Time, u64)>,
+    /// The last packet that was sent ended its message.
+    ended_message: bool,
     /// Packets since the last one that asked for an acknowledgement.
     unasked: u32,
-    /// When everything outstanding is sent again; [`Time::MAX`] if nothing is.
-    timeout: Time,
+    /// The time from which on the timeout runs: the last acknowledgement of new data, or the first packet after it;
+    /// `None` if nothing is outstanding.
+    waits_since: Option<Time>,
     packets: u64,
     repeated: u64,
     timeouts: u64,
     naks: u64,
     notifications: u64,
+    /// When CNPs that have arrived cut the rate.
+    cuts: VecDeque<Time>,
 }
 
 impl RequestSide {
@@ -51,18 +70,21 @@ impl RequestSide {
             nxt: 0,
             max: 0,
             written: 0,
-            ends: VecDeque::new(),
+            repeats: Repeats::default(),
+            messages: VecDeque::new(),
             controller: Controller::new(config, Rate::from_gbps(1_000), Span::from_us(1)),
             line_rate: Rate::from_gbps(1_000),
             base_rtt: Span::from_us(1),
             last_sent: None,
+            ended_message: false,
             unasked: 0,
-            timeout: Time::MAX,
+            waits_since: None,
             packets: 0,
             repeated: 0,
             timeouts: 0,
             naks: 0,
             notifications: 0,
+            cuts: VecDeque::new(),
         }
     }
 
@@ -73,53 +95,60 @@ impl RequestSide {
         self.controller = Controller::new(config, rate, self.base_rtt);
     }
 
-    pub(super) fn write(&mut self, bytes: u64) {
+    pub(super) fn write(&mut self, config: &RoceConfig, now: Time, bytes: u64) {
         self.written += bytes;
-        self.ends.push_back(self.written);
+        let ready = now + config.params.nic.message_start;
+        self.messages.push_back(Message { end: self.written, ready });
     }
 
     // ---- answers ----
 
-    /// An acknowledgement of everything before `ack` arrived, or a NAK of the packet there. Returns the bytes newly
-    /// acknowledged.
+    /// An acknowledgement of everything before `answer.ack` arrived, or a NAK of the packet there. Returns the bytes
+    /// newly acknowledged.
     pub(super) fn on_ack(
         &mut self,
         config: &RoceConfig,
         now: Time,
-        ack: u64,
-        is_nak: bool,
+        answer: &TcpSegment,
         stamps: Option<&Stamps>,
     ) -> u64 {
+        let ack = answer.ack;
         if ack > self.max || ack < self.una {
             return 0;
         }
         let acked = ack - self.una;
         self.una = ack;
         self.nxt = self.nxt.max(ack);
-        while self.ends.front().is_some_and(|end| *end <= ack) {
-            self.ends.pop_front();
-        }
+        while self.messages.pop_front_if(|message| message.end <= ack).is_some() {}
         if acked > 0 {
-            self.timeout = if ack == self.max { Time::MAX } else { now + config.params.timeout };
+            self.waits_since = (ack < self.max).then_some(now);
+            self.repeats.on_ack(ack);
         }
         self.controller.on_ack(&RoceAck { now, ack, nxt: self.nxt, stamps });
-        if is_nak {
+        if answer.flags.has(Flags::CWR) {
             self.naks += 1;
-            self.nxt = self.una;
+            match config.params.repair {
+                RoceRepair::GoBackN => self.nxt = self.una,
+                RoceRepair::Selective => self.repeats.on_nak(ack, answer.sack.as_slice()),
+            }
         }
         acked
     }
 
-    /// A congestion notification packet arrived.
-    pub(super) fn on_cnp(&mut self, now: Time) {
+    /// A congestion notification packet arrived: it acts on the rate after the reaction delay.
+    pub(super) fn on_cnp(&mut self, config: &RoceConfig, now: Time) {
         self.notifications += 1;
-        self.controller.on_cnp(now);
+        match config.params.cnp_delay {
+            Span::ZERO => self.controller.on_cnp(now),
+            delay => self.cuts.push_back(now + delay),
+        }
     }
 
     /// Returns when [`on_deadline`](RequestSide::on_deadline) must be called: the timeout, the controller's timers, or
     /// the time after `now` at which the next packet may leave.
     pub(super) fn deadline(&self, config: &RoceConfig, now: Time) -> Time {
-        let timers = self.timeout.min(self.controller.deadline());
+        let cut = self.cuts.front().copied().unwrap_or(Time::MAX);
+        let timers = self.timeout(config).min(self.controller.deadline()).min(cut);
         let ready = if self.may_send(config) { self.ready(config) } else { Time::MAX };
         if ready > now { timers.min(ready) } else { timers }
     }
@@ -128,36 +157,113 @@ impl RequestSide {
         if now >= self.controller.deadline() {
             self.controller.on_deadline(now);
         }
-        if now >= self.timeout {
-            self.timeouts += 1;
-            self.nxt = self.una;
-            self.timeout = now + config.params.timeout;
+        while self.cuts.pop_front_if(|at| *at <= now).is_some() {
+            self.controller.on_cnp(now);
         }
+        if now >= self.timeout(config) {
+            self.timeouts += 1;
+            match config.params.repair {
+                RoceRepair::GoBackN => self.nxt = self.una,
+                RoceRepair::Selective => self.repeats.on_timeout(self.una, self.max),
+            }
+            self.waits_since = Some(now);
+        }
+    }
+
+    /// Returns when what is missing is sent again without a NAK; [`Time::MAX`] if nothing is outstanding.
+    fn timeout(&self, config: &RoceConfig) -> Time {
+        let Some(since) = self.waits_since else { return Time::MAX };
+        let selective = &config.params.selective;
+        since
+            + match config.params.repair {
+                RoceRepair::GoBackN => config.params.timeout,
+                RoceRepair::Selective if self.has_few_outstanding(config) => selective.timeout_low,
+                RoceRepair::Selective => selective.timeout_high,
+            }
+    }
+
+    /// Returns whether so few packets are outstanding that a lost one may have none behind it that reveals the loss.
+    fn has_few_outstanding(&self, config: &RoceConfig) -> bool {
+        let mut end = self.una;
+        for _ in 0..config.params.selective.few {
+            if end == self.nxt {
+                break;
+            }
+            end = self.packet_at(config, end).0;
+        }
+        end == self.nxt
     }
 
     // ---- sending ----
 
     /// Returns whether there is data to send within the window.
     fn may_send(&self, config: &RoceConfig) -> bool {
-        self.nxt < self.written && self.nxt - self.una < self.window(config)
+        let next = self.next_offset();
+        next < self.written && next - self.una < self.window(config)
+    }
+
+    /// Returns the offset of the packet that leaves next: the first that is missing, or new data.
+    fn next_offset(&self) -> u64 {
+        self.repeats.next(self.una).unwrap_or(self.nxt)
+    }
+
+    /// Returns the ends of the packet at `offset` and of its message.
+    fn packet_at(&self, config: &RoceConfig, offset: u64) -> (u64, u64) {
+        let end = self.message_at(offset).end;
+        (end.min(offset + config.payload), end)
+    }
+
+    fn message_at(&self, offset: u64) -> Message {
+        self.messages[self.messages.partition_point(|message| message.end <= offset)]
     }
 
     /// Returns the bytes that may be outstanding; a packet leaves while fewer are.
     fn window(&self, config: &RoceConfig) -> u64 {
-        let of_rate = || {
-            let bits = u128::from(self.controller.rate().as_bps()) * u128::from(self.base_rtt.as_ps());
-            (bits / 8 / PS_PER_S).try_into().unwrap_or(u64::MAX)
-        };
+        let of_rate = || self.bytes_in_flight(self.controller.rate());
         let window = self.controller.window();
-        window.unwrap_or_else(|| if config.has_window() { of_rate() } else { u64::MAX }).max(1)
+        let window = window.unwrap_or_else(|| if config.has_window() { of_rate() } else { u64::MAX });
+        let cap = match config.params.repair {
+            RoceRepair::GoBackN => u64::MAX,
+            RoceRepair::Selective => match config.params.selective.cap {
+                Some(cap) => cap.get(),
+                None => self.bytes_in_flight(self.line_rate),
+            },
+        };
+        window.min(cap).max(1)
     }
 
-    /// Returns when the next packet may leave: the last one has had its time at the present rate.
+    /// Returns the bytes that `rate` sends in a base round trip.
+    fn bytes_in_flight(&self, rate: Rate) -> u64 {
+        let bits = u128::from(rate.as_bps()) * u128::from(self.base_rtt.as_ps());
+        (bits / 8 / PS_PER_S).try_into().unwrap_or(u64::MAX)
+    }
+
+    /// Returns when the packet that leaves next may leave: the last one has had its time at the present rate, and the
+    /// NIC has its message ready.
     fn ready(&self, config: &RoceConfig) -> Time {
-        match self.last_sent {
+        let of_rate = match self.last_sent {
             Some((at, len)) => at.saturating_add(config.gap(len, self.controller.rate())),
             None => Time::ZERO,
+        };
+        if config.params.nic.message_start.is_zero() {
+            return of_rate;
         }
+        of_rate.max(self.message_at(self.next_offset()).ready)
+    }
+
+    /// Returns whether data is to be sent, now or later.
+    pub(super) fn has_data(&self) -> bool {
+        self.next_offset() < self.written
+    }
+
+    /// Returns whether the last packet that left ended its message.
+    pub(super) fn has_ended_message(&self) -> bool {
+        self.ended_message
+    }
+
+    /// Returns whether packets are outstanding and none may be sent before an answer comes, or the timeout.
+    pub(super) fn awaits_answer(&self, config: &RoceConfig) -> bool {
+        self.una < self.max && !self.may_send(config)
     }
 
     /// Returns whether a data packet may leave now.
@@ -170,25 +276,28 @@ impl RequestSide {
         if !self.has_packet(config, now) {
             return None;
         }
-        let next_end = self.ends.partition_point(|end| *end <= self.nxt);
-        let end = self.ends[next_end];
-        let len = (end - self.nxt).min(config.payload);
-        let (seq, again) = (self.nxt, self.nxt < self.max);
-        self.nxt += len;
+        let seq = self.next_offset();
+        let (packet_end, end) = self.packet_at(config, seq);
+        let (len, again) = (packet_end - seq, seq < self.max);
+        let is_repeat = seq < self.nxt;
+        if is_repeat {
+            self.repeats.on_sent(packet_end);
+        } else {
+            self.nxt = packet_end;
+        }
         self.max = self.max.max(self.nxt);
         self.unasked += 1;
-        // The last packet of a message or of the window always asks.
-        let is_last = self.nxt == end || !self.may_send(config);
+        // The last packet of a message or of the window always asks, and what fills a gap.
+        let is_last = is_repeat || packet_end == end || !self.may_send(config);
         let asks = is_last || self.unasked >= config.params.ack_every;
         if asks {
             self.unasked = 0;
         }
         self.last_sent = Some((now, len));
+        self.ended_message = packet_end == end;
         self.packets += 1;
         self.repeated += u64::from(again);
-        if self.timeout == Time::MAX {
-            self.timeout = now + config.params.timeout;
-        }
+        self.waits_since = self.waits_since.or(Some(now));
         self.controller.on_sent(now, len + config.header);
         Some(TcpSegment {
             seq,
@@ -219,7 +328,10 @@ impl RequestSide {
             ssthresh_bytes: u64::MAX,
             alpha: self.controller.alpha(),
             srtt: self.base_rtt,
-            rto: config.params.timeout,
+            rto: match config.params.repair {
+                RoceRepair::GoBackN => config.params.timeout,
+                RoceRepair::Selective => config.params.selective.timeout_high,
+            },
         }
     }
 

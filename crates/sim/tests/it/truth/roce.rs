@@ -146,3 +146,144 @@ fn a_nic_takes_the_packets_of_its_queue_pairs_in_turn() {
     assert!(nic.bytes as f64 * 8.0 > 0.99 * 10e9 * 1e-3, "the link is never idle: {}", nic.bytes);
     assert!(fairness(&run, 8, 1) > 0.999, "{}", fairness(&run, 8, 1));
 }
+
+#[test]
+fn selective_repeat_sends_again_what_was_lost_and_go_back_n_the_rest_as_well() {
+    // 16 MB in packets of 1,000 B: of 16,000 about 160 are lost.
+    let lossy = |repair: &str| {
+        run(&format!(
+            "version = 1\ntitle = 'queue pairs that lose one packet in a hundred'\n\
+             [run]\nduration = '20ms'\ndrain = '1s'\n\
+             [topology]\nkind = 'rack'\nhosts = 8\nrate = '25Gbps'\ndelay = '5us'\n[host]\nloss = 0.01\n\
+             [transport]\nkind = 'dcqcn'\nsegment = '1000B'\nheader = '48B'\nroce.repair = '{repair}'\n\
+             [port.switch]\necn = {{}}\n\
+             [workload.pairs]\nkind = 'permutation'\nsize = '2MB'\nstart_within = '1ms'\n"
+        ))
+    };
+    let [back, selective] = ["go-back-n", "selective"].map(lossy);
+    for run in [&back, &selective] {
+        let late = run.messages.iter().filter(|message| message.completed.is_none()).count();
+        assert_eq!((run.messages.len(), late), (8, 0));
+        assert_eq!(run.counters.switch_drops + run.counters.nic_drops, 0);
+    }
+    // A repeat stands for a lost packet, or for a NAK that was lost: half of what was lost was data, at the least.
+    let (lost, repeats) = (selective.counters.host_drops, selective.counters.retransmissions);
+    assert!((lost / 2..=lost).contains(&repeats) && selective.counters.timeouts == 0, "{repeats} of {lost}");
+    let (lost, repeats) = (back.counters.host_drops, back.counters.retransmissions);
+    assert!(repeats > 20 * lost, "{repeats} for {lost}");
+    let last = |run: &Run| run.messages.iter().filter_map(|message| message.completed).max();
+    assert!(last(&selective) < last(&back), "{:?} {:?}", last(&selective), last(&back));
+}
+
+/// Two messages from one host of 10 Gb/s to two others, with the keys `nic` of its NIC: when each is complete, in
+/// microseconds.
+fn two_messages(nic: &str) -> [f64; 2] {
+    let run = run(&format!(
+        "version = 1\ntitle = 'two messages of one host'\n[run]\nduration = '10ms'\n\
+         [topology]\nkind = 'rack'\nhosts = 3\nrate = '10Gbps'\ndelay = '1us'\n\
+         [transport]\nkind = 'dcqcn'\nsegment = '1000B'\nheader = '48B'\n{nic}\n[port.switch]\necn = {{}}\n\
+         [workload.a]\nkind = 'flows'\nfrom = 'client'\nto = 'h1'\nsize = '100KB'\n\
+         [workload.b]\nkind = 'flows'\nfrom = 'client'\nto = 'h2'\nsize = '100KB'\n"
+    ));
+    ["a", "b"].map(|name| {
+        let message = run.of(name).next().unwrap();
+        (message.completed.expect("it ends") - message.created).as_us_f64()
+    })
+}
+
+#[test]
+fn a_nics_limits_delay_the_start_and_part_the_messages() {
+    // 100 packets of 1,048 B take 83.84 us; then there are 2 us of propagation and a packet's time at the switch.
+    let (alone, packet) = (83.84 + 2.0 + 0.8384, 0.8384);
+    let near = |time: f64, expected: f64| (time - expected).abs() < 2.0 * packet;
+    let [a, b] = two_messages("");
+    assert!(near(a, alone + 83.84) && near(b, alone + 83.84), "in turn: {a} {b}");
+    let [a, b] = two_messages("roce.nic.active = 1");
+    let (first, second) = (a.min(b), a.max(b));
+    assert!(near(first, alone) && near(second, alone + 83.84), "one after the other: {a} {b}");
+    let [a, b] = two_messages("roce.nic.active = 2");
+    assert!(near(a, alone + 83.84) && near(b, alone + 83.84), "both have a place: {a} {b}");
+    let sorted = |[a, b]: [f64; 2], more: f64| [a.min(b), a.max(b)].map(|time| ((time + more) * 1e3).round());
+    let started = two_messages("roce.nic.message_start = '3us'");
+    assert_eq!(sorted(started, 0.0), sorted(two_messages(""), 3.0));
+}
+
+#[test]
+fn few_active_queue_pairs_finish_everything_on_any_number_of_threads() {
+    for keys in
+        ["roce.repair = 'selective'", "roce.nic.active = 1", "roce.nic.active = 1\nroce.repair = 'selective'"]
+    {
+        let text = lossy(&format!("kind = 'dcqcn'\n{keys}"), "ecn = { threshold = '20KB' }");
+        let alone = run(&text);
+        assert!(alone.messages.iter().all(|message| message.completed.is_some()));
+        assert!(
+            alone.counters.switch_drops > 0 && alone.counters.retransmissions > 0,
+            "{:?}",
+            alone.counters
+        );
+        let model = model(&text, None, None);
+        for threads in [1, 2, 4] {
+            let parts = run_in_parts(&model, threads, &mut |_| true).unwrap();
+            assert_eq!(Digest::of(&parts), alone.digest(), "{keys}, {threads} threads");
+        }
+    }
+}
+
+/// Host `client` sends at one priority to a host that others overload as well, whose switch pauses that priority, and
+/// at another to an idle host, with NICs that serve by `order`: the bytes that the idle host has received, in MB.
+fn beside_a_paused_priority(order: &str) -> f64 {
+    let run = run(&format!(
+        "version = 1\ntitle = 'a paused priority and another'\n[run]\nduration = '2ms'\n\
+         [topology]\nkind = 'rack'\nhosts = 6\nrate = '10Gbps'\ndelay = '1us'\n\
+         [transport]\nkind = 'dcqcn'\nsegment = '1000B'\nheader = '48B'\necn = 'off'\n\
+         [host]\npriority = {{ incast = 1, free = 0 }}\n[port.host]\n{order}\n\
+         [port.switch]\norder = 'priorities'\nlossless = {{ memory = '1MB', reserve = '2KB' }}\n\
+         [workload.incast]\nkind = 'flows'\nfrom = 'others'\nto = 'client'\n\
+         [workload.free]\nkind = 'flows'\nfrom = 'h1'\nto = 'h2'\n\
+         [observe]\nlinks = true\n"
+    ));
+    assert!(run.links.iter().any(|link| link.pauses > 0), "the incast is paused");
+    let free = run.connections.iter().find(|connection| connection.workload == 1).unwrap();
+    free.delivered as f64 / 1e6
+}
+
+#[test]
+fn a_paused_priority_holds_no_other_back() {
+    let free = beside_a_paused_priority("order = 'priorities'");
+    let classes = beside_a_paused_priority("classes = { priority = { '0' = {}, '1' = {} } }");
+    let one_queue = beside_a_paused_priority("order = 'fifo'");
+    // The incast leaves h1 a fifth of the link, and h2 four: 2 MB in 2 ms, with headers.
+    assert!((1.8..2.0).contains(&free) && (1.8..2.0).contains(&classes), "{free} {classes}");
+    assert!(one_queue < 0.6, "one queue holds back all behind a paused packet: {one_queue}");
+}
+
+#[test]
+fn messages_that_do_not_end_are_counted_by_their_reasons() {
+    let text = "version = 1\ntitle = 'messages that do not end'\n[run]\nduration = '1ms'\ndrain = '1ms'\n\
+         [topology]\nkind = 'rack'\nhosts = 3\nrate = '10Gbps'\ndelay = '1us'\n[host]\nloss = 1.0\n\
+         [transport]\nkind = 'dcqcn'\nsegment = '1000B'\nheader = '48B'\nroce = { window = 'bdp', timeout = '1s' }\n\
+         [port.switch]\necn = {}\n\
+         [workload.a]\nkind = 'flows'\nfrom = 'client'\nto = 'h1'\nsize = '2KB'\n\
+         [workload.b]\nkind = 'flows'\nfrom = 'client'\nto = 'h2'\nsize = '2KB'\n";
+    let said = |text: &str| run(text).warnings.join("\n");
+    let lost = said(text);
+    assert!(
+        lost.ends_with(
+            "2 of 2 messages of RoCE did not finish: 2 lost tail (all is sent, and no answer has come)"
+        ),
+        "{lost}"
+    );
+    let late = said(&text.replace("roce = {", "roce = { nic.message_start = '1s',"));
+    assert!(late.ends_with("2 of 2 messages of RoCE did not finish: 2 never started"), "{late}");
+    let whole = said(&text.replace("loss = 1.0", ""));
+    assert!(!whole.contains("RoCE"), "{whole}");
+    // Two hosts overload a third, whose switch pauses one of them at the run's end.
+    let paused = said(
+        "version = 1\ntitle = 'messages that a pause holds'\n[run]\nduration = '300us'\ndrain = '0s'\n\
+         [topology]\nkind = 'rack'\nhosts = 5\nrate = '10Gbps'\ndelay = '1us'\n\
+         [transport]\nkind = 'dcqcn'\nsegment = '1000B'\nheader = '48B'\necn = 'off'\n\
+         [port.switch]\nlossless = { memory = '1MB', reserve = '2KB' }\n\
+         [workload.incast]\nkind = 'flows'\nfrom = 'others'\nto = 'client'\nsize = '1MB'\n",
+    );
+    assert!(paused.contains("4 of 4 messages of RoCE did not finish: 1 paused at port "), "{paused}");
+}
