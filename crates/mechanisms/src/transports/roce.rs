@@ -23,6 +23,7 @@ mod queue_pair;
 mod rate_control;
 mod requests;
 mod responses;
+mod send_times;
 
 pub use config::RoceConfig;
 pub use params::{RoceParams, RoceWindow};

@@ -15,7 +15,9 @@ use crate::telemetry::Stamps;
 /// and call `on_deadline` at [`deadline`](QueuePair::deadline).
 ///
 /// On the wire a data packet that asks for an acknowledgement has CWR; an acknowledgement has ACK, a NAK has CWR as
-/// well, and a CNP has ECE and no ACK.
+/// well, and a CNP has ECE and no ACK. The acknowledgement number of data is the number of the transmission, which the
+/// sequence number of an acknowledgement echoes. As in TCP, ACK on data says that the receiver answers, and so returns
+/// telemetry.
 #[derive(Debug)]
 pub struct QueuePair {
     requests: RequestSide,
@@ -61,8 +63,7 @@ impl QueuePair {
             self.marked += u64::from(segment.ecn == EcnField::Ce);
             delivered.new_bytes = self.responses.on_data(config, now, segment);
         } else if segment.flags.has(Flags::ACK) {
-            let is_nak = segment.flags.has(Flags::CWR);
-            delivered.acked = self.requests.on_ack(config, now, segment.ack, is_nak, stamps);
+            delivered.acked = self.requests.on_ack(config, now, segment, stamps);
         } else if segment.flags.has(Flags::ECE) {
             self.requests.on_cnp(now);
         }
@@ -73,14 +74,13 @@ impl QueuePair {
     pub fn poll_transmit(&mut self, config: &RoceConfig, now: Time) -> Option<TcpSegment> {
         let segment = match self.responses.take_answer() {
             Some(Answer::Notify) => TcpSegment { flags: Flags::ECE, ..TcpSegment::default() },
-            Some(Answer::Ack { next, is_nak }) => TcpSegment {
-                seq: self.requests.sent(),
+            Some(Answer::Ack { next, is_nak, echo }) => TcpSegment {
+                seq: echo,
                 ack: next,
                 flags: Flags::ACK.with_if(is_nak, Flags::CWR),
                 ..TcpSegment::default()
             },
-            // As in TCP, ACK on data says that the receiver answers, and so returns telemetry.
-            None => TcpSegment { ack: self.received(), ..self.requests.next_packet(config, now)? },
+            None => self.requests.next_packet(config, now)?,
         };
         self.sent += 1;
         Some(segment)

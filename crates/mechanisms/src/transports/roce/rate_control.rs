@@ -4,7 +4,7 @@
 //! ACK with stamps, CNP, bytes sent, timer ──> RateController ──> rate; a window, where it has its own
 //! ```
 
-use plimsoll_units::{Rate, Time};
+use plimsoll_units::{Rate, Span, Time};
 
 use crate::telemetry::Stamps;
 
@@ -26,6 +26,9 @@ pub struct RoceAck<'a> {
     pub ack: u64,
     /// The next offset to be sent.
     pub nxt: u64,
+    /// The round-trip time of the packet that caused the acknowledgement, from when the NIC took it from the queue
+    /// pair; `None` where a later packet's has come before.
+    pub rtt: Option<Span>,
     /// The stamps of the data that it acknowledges, if ports wrote some.
     pub stamps: Option<&'a Stamps>,
 }

@@ -12,6 +12,7 @@ use plimsoll_units::{Rate, Span, Time};
 use super::config::RoceConfig;
 use super::controller::Controller;
 use super::rate_control::{RateController, RoceAck};
+use super::send_times::SendTimes;
 use crate::tcp::{Counters, EcnField, Flags, TcpSegment, WindowState};
 use crate::telemetry::Stamps;
 
@@ -35,6 +36,7 @@ pub(super) struct RequestSide {
     last_sent: Option<(Time, u64)>,
     /// Packets since the last one that asked for an acknowledgement.
     unasked: u32,
+    send_times: SendTimes,
     /// When everything outstanding is sent again; [`Time::MAX`] if nothing is.
     timeout: Time,
     packets: u64,
@@ -57,6 +59,7 @@ impl RequestSide {
             base_rtt: Span::from_us(1),
             last_sent: None,
             unasked: 0,
+            send_times: SendTimes::default(),
             timeout: Time::MAX,
             packets: 0,
             repeated: 0,
@@ -80,16 +83,16 @@ impl RequestSide {
 
     // ---- answers ----
 
-    /// An acknowledgement of everything before `ack` arrived, or a NAK of the packet there. Returns the bytes newly
-    /// acknowledged.
+    /// An acknowledgement of everything before its number arrived, or a NAK of the packet there. Returns the bytes
+    /// newly acknowledged.
     pub(super) fn on_ack(
         &mut self,
         config: &RoceConfig,
         now: Time,
-        ack: u64,
-        is_nak: bool,
+        answer: &TcpSegment,
         stamps: Option<&Stamps>,
     ) -> u64 {
+        let (ack, is_nak) = (answer.ack, answer.flags.has(Flags::CWR));
         if ack > self.max || ack < self.una {
             return 0;
         }
@@ -102,7 +105,8 @@ impl RequestSide {
         if acked > 0 {
             self.timeout = if ack == self.max { Time::MAX } else { now + config.params.timeout };
         }
-        self.controller.on_ack(&RoceAck { now, ack, nxt: self.nxt, stamps });
+        let rtt = self.send_times.sample(now, answer.seq);
+        self.controller.on_ack(&RoceAck { now, ack, nxt: self.nxt, rtt, stamps });
         if is_nak {
             self.naks += 1;
             self.nxt = self.una;
@@ -132,6 +136,9 @@ impl RequestSide {
             self.timeouts += 1;
             self.nxt = self.una;
             self.timeout = now + config.params.timeout;
+            let remembered = config.params.timeout.saturating_mul(TIMEOUTS_REMEMBERED);
+            self.send_times
+                .forget_before(Time::ZERO + now.saturating_since(Time::ZERO).saturating_sub(remembered));
         }
     }
 
@@ -193,6 +200,7 @@ impl RequestSide {
         Some(TcpSegment {
             seq,
             len: len as u32,
+            ack: self.send_times.record(now),
             flags: Flags::ACK.with_if(asks, Flags::CWR).with_if(again, Flags::RETRANSMISSION),
             ecn: if config.uses_marks { EcnField::Ect } else { EcnField::NotEct },
             ..TcpSegment::default()
@@ -235,4 +243,6 @@ impl RequestSide {
     }
 }
 
+/// Timeouts after which a packet without an echo is lost, however long the queues are.
+const TIMEOUTS_REMEMBERED: u64 = 4;
 const PS_PER_S: u128 = 1_000_000_000_000;

@@ -11,7 +11,8 @@ pub(super) enum Answer {
     /// A congestion notification packet.
     Notify,
     /// An acknowledgement of everything before `next`, or a NAK that asks for the packets from there on.
-    Ack { next: u64, is_nak: bool },
+    /// It echoes the number of the packet that caused it.
+    Ack { next: u64, is_nak: bool, echo: u64 },
 }
 
 /// The receiving half of a queue pair: it takes packets in order, and drops all others.
@@ -24,6 +25,8 @@ pub(super) struct ResponseSide {
     notify_due: bool,
     /// A NAK was sent for the gap at `next`: no further one until it has closed.
     nak_sent: bool,
+    /// The number of the packet that causes the next acknowledgement or NAK.
+    echo: u64,
     /// When the last CNP was due.
     notified: Option<Time>,
 }
@@ -33,6 +36,9 @@ impl ResponseSide {
     pub(super) fn on_data(&mut self, config: &RoceConfig, now: Time, segment: &TcpSegment) -> u64 {
         if segment.ecn == EcnField::Ce && config.uses_marks {
             self.on_mark(config, now);
+        }
+        if !self.ack_due && !self.nak_due {
+            self.echo = segment.ack;
         }
         if segment.seq > self.next {
             self.nak_due |= !self.nak_sent;
@@ -64,9 +70,10 @@ impl ResponseSide {
         }
         if std::mem::take(&mut self.nak_due) {
             self.ack_due = false;
-            return Some(Answer::Ack { next: self.next, is_nak: true });
+            return Some(Answer::Ack { next: self.next, is_nak: true, echo: self.echo });
         }
-        std::mem::take(&mut self.ack_due).then_some(Answer::Ack { next: self.next, is_nak: false })
+        let ack = Answer::Ack { next: self.next, is_nak: false, echo: self.echo };
+        std::mem::take(&mut self.ack_due).then_some(ack)
     }
 
     pub(super) fn owes_answer(&self) -> bool {
