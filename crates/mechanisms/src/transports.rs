@@ -52,6 +52,8 @@ kinds! {
     Dcqcn: roce::controller::DCQCN,
     /// RoCE with HPCC, which sets the window by telemetry (SIGCOMM 2019).
     Hpcc: roce::controller::HPCC,
+    /// RoCE with TIMELY, which sets the rate by the gradient of the round-trip time (SIGCOMM 2015).
+    Timely: roce::controller::TIMELY,
 }
 
 impl Kind {

@@ -2,6 +2,8 @@
 
 mod dcqcn;
 mod hpcc;
+mod round_trip;
+mod timely;
 
 use plimsoll_units::{Rate, Span, Time};
 
@@ -10,12 +12,14 @@ use super::rate_control::{RateController, RoceAck, RoceController};
 
 pub use dcqcn::{DCQCN, Dcqcn, DcqcnForm, DcqcnParams};
 pub use hpcc::{HPCC, Hpcc, HpccParams};
+pub use timely::{TIMELY, Timely, TimelyForm, TimelyParams};
 
 /// The controllers, without indirection.
 #[derive(Debug)]
 pub(super) enum Controller {
     Dcqcn(Box<Dcqcn>),
     Hpcc(Box<Hpcc>),
+    Timely(Box<Timely>),
 }
 
 impl Controller {
@@ -26,6 +30,7 @@ impl Controller {
             RoceController::Hpcc => {
                 Controller::Hpcc(Box::new(Hpcc::new(params.hpcc.clone(), line, round_trip)))
             }
+            RoceController::Timely => Controller::Timely(Box::new(Timely::new(params.timely.clone(), line))),
             RoceController::Dcqcn => Controller::Dcqcn(Box::new(Dcqcn::new(params.dcqcn.clone(), line))),
         }
     }
@@ -37,6 +42,7 @@ macro_rules! of_each {
         match $self {
             Controller::Dcqcn($own) => $call,
             Controller::Hpcc($own) => $call,
+            Controller::Timely($own) => $call,
         }
     };
 }

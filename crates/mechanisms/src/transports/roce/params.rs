@@ -4,16 +4,17 @@ use plimsoll_units::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::controller::{DcqcnForm, DcqcnParams, HpccParams};
+use super::controller::{DcqcnForm, DcqcnParams, HpccParams, TimelyParams};
 use crate::InvalidParam;
 
-/// Queue pairs of RoCEv2, for the kinds of transport that are controllers of RoCE: `dcqcn` and `hpcc`. Of the other
-/// keys of `[transport]`, `segment` (the MTU's payload), `header`, `connections` and `priority` apply.
+/// Queue pairs of RoCEv2, for the kinds of transport that are controllers of RoCE: `dcqcn`, `hpcc` and `timely`. Of
+/// the other keys of `[transport]`, `segment` (the MTU's payload), `header`, `connections` and `priority` apply.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RoceParams {
     /// What a queue pair may have outstanding: `off`, as much as its rate lets it send; `bdp`, the bytes that its rate
-    /// sends in `base_rtt` (the DCQCN+win of HPCC's paper, section 5.1). HPCC has its own window. Default `off`.
+    /// sends in `base_rtt` (DCQCN+win and TIMELY+win of HPCC's paper, section 5.1). HPCC has its own window. Default
+    /// `off`.
     pub window: RoceWindow,
     /// The base round-trip time T, of windows and of HPCC: more than 0. Default absent: that of an idle path between
     /// the two hosts, with a full packet and its acknowledgement.
@@ -36,6 +37,8 @@ pub struct RoceParams {
     pub dcqcn: DcqcnParams,
     /// HPCC's target and steps.
     pub hpcc: HpccParams,
+    /// TIMELY's thresholds and steps.
+    pub timely: TimelyParams,
 }
 
 impl Default for RoceParams {
@@ -49,6 +52,7 @@ impl Default for RoceParams {
             cnp_interval: None,
             dcqcn: DcqcnParams::default(),
             hpcc: HpccParams::default(),
+            timely: TimelyParams::default(),
         }
     }
 }
@@ -91,6 +95,7 @@ impl RoceParams {
         Invalid::unless(ok, "roce.ack_size", self.ack_size, "1 B to 256 B")?;
         Invalid::unless(!self.timeout.is_zero(), "roce.timeout", self.timeout, "more than 0")?;
         self.dcqcn.validate()?;
-        self.hpcc.validate()
+        self.hpcc.validate()?;
+        self.timely.validate()
     }
 }

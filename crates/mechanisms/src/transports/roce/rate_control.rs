@@ -15,6 +15,8 @@ pub enum RoceController {
     Dcqcn,
     /// HPCC, which sets the window by telemetry (Li et al., SIGCOMM 2019).
     Hpcc,
+    /// TIMELY, which sets the rate by the gradient of the round-trip time (Mittal et al., SIGCOMM 2015).
+    Timely,
 }
 
 /// An acknowledgement, as a queue pair passes it to its controller.
@@ -31,6 +33,13 @@ pub struct RoceAck<'a> {
     pub rtt: Option<Span>,
     /// The stamps of the data that it acknowledges, if ports wrote some.
     pub stamps: Option<&'a Stamps>,
+}
+
+impl RoceAck<'_> {
+    /// Returns an acknowledgement of nothing, at `now`.
+    pub fn at(now: Time) -> RoceAck<'static> {
+        RoceAck { now, ack: 0, nxt: 0, rtt: None, stamps: None }
+    }
 }
 
 /// The controller of a queue pair.

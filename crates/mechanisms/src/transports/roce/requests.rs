@@ -136,9 +136,7 @@ impl RequestSide {
             self.timeouts += 1;
             self.nxt = self.una;
             self.timeout = now + config.params.timeout;
-            let remembered = config.params.timeout.saturating_mul(TIMEOUTS_REMEMBERED);
-            self.send_times
-                .forget_before(Time::ZERO + now.saturating_since(Time::ZERO).saturating_sub(remembered));
+            self.send_times.on_timeout(now);
         }
     }
 
@@ -243,6 +241,4 @@ impl RequestSide {
     }
 }
 
-/// Timeouts after which a packet without an echo is lost, however long the queues are.
-const TIMEOUTS_REMEMBERED: u64 = 4;
 const PS_PER_S: u128 = 1_000_000_000_000;

@@ -38,9 +38,9 @@ impl SendTimes {
         Some(now.saturating_since(sent))
     }
 
-    /// Forgets the packets sent before `time`, of which none will be heard.
-    pub(super) fn forget_before(&mut self, time: Time) {
-        self.forget(self.times.partition_point(|sent| *sent < time));
+    /// A timeout has passed. Forgets the packets that no queue can hold any more.
+    pub(super) fn on_timeout(&mut self, now: Time) {
+        self.forget(self.times.partition_point(|sent| now.saturating_since(*sent) > REMEMBERED));
     }
 
     fn forget(&mut self, count: usize) {
@@ -48,6 +48,10 @@ impl SendTimes {
         self.first = self.first.wrapping_add(count as u32);
     }
 }
+
+/// A packet is forgotten after this time without an echo. It exceeds what the largest buffers hold, and so bounds the
+/// memory of an outage, and not what a controller sees.
+const REMEMBERED: Span = Span::from_secs(1);
 
 #[cfg(test)]
 mod tests {
@@ -74,8 +78,8 @@ mod tests {
     fn what_is_never_echoed_is_forgotten() {
         let mut times = SendTimes::default();
         (0..10).for_each(|us| _ = times.record(at(us)));
-        times.forget_before(at(8));
-        assert_eq!((times.times.len(), times.sample(at(20), 7)), (2, None));
-        assert_eq!(times.sample(at(20), 9), Some(Span::from_us(11)));
+        times.on_timeout(at(1_000_007));
+        assert_eq!((times.times.len(), times.sample(at(1_000_020), 6)), (3, None));
+        assert_eq!(times.sample(at(1_000_020), 9), Some(Span::from_us(1_000_011)));
     }
 }

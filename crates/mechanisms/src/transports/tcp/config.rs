@@ -73,10 +73,10 @@ impl TransportParams {
             initial_alpha: (self.dctcp.initial_alpha * TWO_POW_30).round() as u32,
             custom: None,
             roce: RoceConfig {
-                controller: if self.kind == Kind::Hpcc {
-                    RoceController::Hpcc
-                } else {
-                    RoceController::Dcqcn
+                controller: match self.kind {
+                    Kind::Hpcc => RoceController::Hpcc,
+                    Kind::Timely => RoceController::Timely,
+                    _ => RoceController::Dcqcn,
                 },
                 uses_marks: self.kind.describe().needs_marks && self.ecn != EcnMode::Off,
                 payload: segment,

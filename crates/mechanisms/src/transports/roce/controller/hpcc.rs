@@ -198,7 +198,7 @@ mod tests {
     }
 
     fn ack(flow: &mut Hpcc, (ack, nxt): (u64, u64), stamps: &Stamps) {
-        flow.on_ack(&RoceAck { now: Time::ZERO, ack, nxt, rtt: None, stamps: Some(stamps) });
+        flow.on_ack(&RoceAck { ack, nxt, stamps: Some(stamps), ..RoceAck::at(Time::ZERO) });
     }
 
     fn near(value: f64, expected: f64) {
@@ -272,7 +272,7 @@ mod tests {
             ack(&mut flow, (2, 3), &other);
             assert_eq!((flow.window(), flow.load), (Some(100_000), 1.0));
         }
-        flow.on_ack(&RoceAck { now: Time::ZERO, ack: 3, nxt: 4, rtt: None, stamps: None });
+        flow.on_ack(&RoceAck { ack: 3, nxt: 4, ..RoceAck::at(Time::ZERO) });
         assert_eq!(flow.window(), Some(100_000));
     }
 }
