@@ -54,6 +54,10 @@ kinds! {
     Hpcc: roce::controller::HPCC,
     /// RoCE with TIMELY, which sets the rate by the gradient of the round-trip time (SIGCOMM 2015).
     Timely: roce::controller::TIMELY,
+    /// RoCE with PowerTCP, which sets the rate by arrivals and queues in telemetry (NSDI 2022).
+    Powertcp: roce::controller::POWERTCP,
+    /// RoCE with PowerTCP by round-trip times, without telemetry (NSDI 2022).
+    ThetaPowertcp: roce::controller::THETA_POWERTCP,
 }
 
 impl Kind {

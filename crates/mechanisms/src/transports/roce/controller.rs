@@ -2,6 +2,8 @@
 
 mod dcqcn;
 mod hpcc;
+mod links;
+mod powertcp;
 mod round_trip;
 mod timely;
 
@@ -12,6 +14,7 @@ use super::rate_control::{RateController, RoceAck, RoceController};
 
 pub use dcqcn::{DCQCN, Dcqcn, DcqcnForm, DcqcnParams};
 pub use hpcc::{HPCC, Hpcc, HpccParams};
+pub use powertcp::{POWERTCP, PowerTcp, PowerTcpParams, THETA_POWERTCP};
 pub use timely::{TIMELY, Timely, TimelyForm, TimelyParams};
 
 /// The controllers, without indirection.
@@ -20,6 +23,7 @@ pub(super) enum Controller {
     Dcqcn(Box<Dcqcn>),
     Hpcc(Box<Hpcc>),
     Timely(Box<Timely>),
+    PowerTcp(Box<PowerTcp>),
 }
 
 impl Controller {
@@ -31,6 +35,14 @@ impl Controller {
                 Controller::Hpcc(Box::new(Hpcc::new(params.hpcc.clone(), line, round_trip)))
             }
             RoceController::Timely => Controller::Timely(Box::new(Timely::new(params.timely.clone(), line))),
+            RoceController::PowerTcp => Controller::PowerTcp(Box::new(PowerTcp::by_telemetry(
+                params.powertcp.clone(),
+                line,
+                round_trip,
+            ))),
+            RoceController::ThetaPowerTcp => {
+                Controller::PowerTcp(Box::new(PowerTcp::by_delay(params.powertcp.clone(), line, round_trip)))
+            }
             RoceController::Dcqcn => Controller::Dcqcn(Box::new(Dcqcn::new(params.dcqcn.clone(), line))),
         }
     }
@@ -43,6 +55,7 @@ macro_rules! of_each {
             Controller::Dcqcn($own) => $call,
             Controller::Hpcc($own) => $call,
             Controller::Timely($own) => $call,
+            Controller::PowerTcp($own) => $call,
         }
     };
 }

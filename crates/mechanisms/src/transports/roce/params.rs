@@ -4,19 +4,20 @@ use plimsoll_units::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::controller::{DcqcnForm, DcqcnParams, HpccParams, TimelyParams};
+use super::controller::{DcqcnForm, DcqcnParams, HpccParams, PowerTcpParams, TimelyParams};
 use crate::InvalidParam;
 
-/// Queue pairs of RoCEv2, for the kinds of transport that are controllers of RoCE: `dcqcn`, `hpcc` and `timely`. Of
-/// the other keys of `[transport]`, `segment` (the MTU's payload), `header`, `connections` and `priority` apply.
+/// Queue pairs of RoCEv2, for the kinds of transport that are controllers of RoCE: `dcqcn`, `hpcc`, `timely`,
+/// `powertcp` and `theta-powertcp`. Of the other keys of `[transport]`, `segment` (the MTU's payload), `header`,
+/// `connections` and `priority` apply.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RoceParams {
     /// What a queue pair may have outstanding: `off`, as much as its rate lets it send; `bdp`, the bytes that its rate
-    /// sends in `base_rtt` (DCQCN+win and TIMELY+win of HPCC's paper, section 5.1). HPCC has its own window. Default
-    /// `off`.
+    /// sends in `base_rtt` (DCQCN+win and TIMELY+win of HPCC's paper, section 5.1). HPCC and PowerTCP have
+    /// windows of their own. Default `off`.
     pub window: RoceWindow,
-    /// The base round-trip time T, of windows and of HPCC: more than 0. Default absent: that of an idle path between
+    /// The base round-trip time T, of windows, HPCC and PowerTCP: more than 0. Default absent: that of an idle path between
     /// the two hosts, with a full packet and its acknowledgement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_rtt: Option<Span>,
@@ -39,6 +40,8 @@ pub struct RoceParams {
     pub hpcc: HpccParams,
     /// TIMELY's thresholds and steps.
     pub timely: TimelyParams,
+    /// PowerTCP's target and steps, for `powertcp` and `theta-powertcp`.
+    pub powertcp: PowerTcpParams,
 }
 
 impl Default for RoceParams {
@@ -53,6 +56,7 @@ impl Default for RoceParams {
             dcqcn: DcqcnParams::default(),
             hpcc: HpccParams::default(),
             timely: TimelyParams::default(),
+            powertcp: PowerTcpParams::default(),
         }
     }
 }
@@ -96,6 +100,7 @@ impl RoceParams {
         Invalid::unless(!self.timeout.is_zero(), "roce.timeout", self.timeout, "more than 0")?;
         self.dcqcn.validate()?;
         self.hpcc.validate()?;
-        self.timely.validate()
+        self.timely.validate()?;
+        self.powertcp.validate()
     }
 }

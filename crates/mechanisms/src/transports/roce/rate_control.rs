@@ -17,6 +17,10 @@ pub enum RoceController {
     Hpcc,
     /// TIMELY, which sets the rate by the gradient of the round-trip time (Mittal et al., SIGCOMM 2015).
     Timely,
+    /// PowerTCP, which sets the rate by arrivals and queues in telemetry (Addanki et al., NSDI 2022).
+    PowerTcp,
+    /// PowerTCP by round-trip times.
+    ThetaPowerTcp,
 }
 
 /// An acknowledgement, as a queue pair passes it to its controller.

@@ -76,6 +76,8 @@ impl TransportParams {
                 controller: match self.kind {
                     Kind::Hpcc => RoceController::Hpcc,
                     Kind::Timely => RoceController::Timely,
+                    Kind::Powertcp => RoceController::PowerTcp,
+                    Kind::ThetaPowertcp => RoceController::ThetaPowerTcp,
                     _ => RoceController::Dcqcn,
                 },
                 uses_marks: self.kind.describe().needs_marks && self.ecn != EcnMode::Off,
