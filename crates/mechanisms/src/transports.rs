@@ -58,6 +58,8 @@ kinds! {
     Powertcp: roce::controller::POWERTCP,
     /// RoCE with PowerTCP by round-trip times, without telemetry (NSDI 2022).
     ThetaPowertcp: roce::controller::THETA_POWERTCP,
+    /// RoCE with DCTCP, which cuts the rate by the share of marked bytes, as in the runs of HPCC's paper.
+    RoceDctcp: roce::controller::ROCE_DCTCP,
 }
 
 impl Kind {

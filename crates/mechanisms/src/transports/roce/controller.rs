@@ -1,6 +1,7 @@
 //! [`Controller`]: the controllers of queue pairs, one file each.
 
 mod dcqcn;
+mod dctcp;
 mod hpcc;
 mod links;
 mod powertcp;
@@ -13,6 +14,7 @@ use super::config::RoceConfig;
 use super::rate_control::{RateController, RoceAck, RoceController};
 
 pub use dcqcn::{DCQCN, Dcqcn, DcqcnForm, DcqcnParams};
+pub use dctcp::{ROCE_DCTCP, RoceDctcp, RoceDctcpParams};
 pub use hpcc::{HPCC, Hpcc, HpccParams};
 pub use powertcp::{POWERTCP, PowerTcp, PowerTcpParams, THETA_POWERTCP};
 pub use timely::{TIMELY, Timely, TimelyForm, TimelyParams};
@@ -24,6 +26,7 @@ pub(super) enum Controller {
     Hpcc(Box<Hpcc>),
     Timely(Box<Timely>),
     PowerTcp(Box<PowerTcp>),
+    Dctcp(Box<RoceDctcp>),
 }
 
 impl Controller {
@@ -43,6 +46,12 @@ impl Controller {
             RoceController::ThetaPowerTcp => {
                 Controller::PowerTcp(Box::new(PowerTcp::by_delay(params.powertcp.clone(), line, round_trip)))
             }
+            RoceController::Dctcp => {
+                // A packet in a round trip.
+                let increase = config.payload as f64 * 8.0 / round_trip.as_secs_f64();
+                let increase = Rate::from_bps(increase.round().max(1.0) as u64);
+                Controller::Dctcp(Box::new(RoceDctcp::new(&params.dctcp, &config.dctcp, line, increase)))
+            }
             RoceController::Dcqcn => Controller::Dcqcn(Box::new(Dcqcn::new(params.dcqcn.clone(), line))),
         }
     }
@@ -56,6 +65,7 @@ macro_rules! of_each {
             Controller::Hpcc($own) => $call,
             Controller::Timely($own) => $call,
             Controller::PowerTcp($own) => $call,
+            Controller::Dctcp($own) => $call,
         }
     };
 }

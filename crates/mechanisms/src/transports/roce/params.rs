@@ -4,17 +4,17 @@ use plimsoll_units::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::controller::{DcqcnForm, DcqcnParams, HpccParams, PowerTcpParams, TimelyParams};
+use super::controller::{DcqcnForm, DcqcnParams, HpccParams, PowerTcpParams, RoceDctcpParams, TimelyParams};
 use crate::InvalidParam;
 
 /// Queue pairs of RoCEv2, for the kinds of transport that are controllers of RoCE: `dcqcn`, `hpcc`, `timely`,
-/// `powertcp` and `theta-powertcp`. Of the other keys of `[transport]`, `segment` (the MTU's payload), `header`,
-/// `connections` and `priority` apply.
+/// `powertcp`, `theta-powertcp` and `roce-dctcp`. Of the other keys of `[transport]`, `segment` (the MTU's payload),
+/// `header`, `connections` and `priority` apply, and `dctcp` for `roce-dctcp`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RoceParams {
     /// What a queue pair may have outstanding: `off`, as much as its rate lets it send; `bdp`, the bytes that its rate
-    /// sends in `base_rtt` (DCQCN+win and TIMELY+win of HPCC's paper, section 5.1). HPCC and PowerTCP have
+    /// sends in `base_rtt` (as DCQCN+win, TIMELY+win and DCTCP of HPCC's paper, section 5.1). HPCC and PowerTCP have
     /// windows of their own. Default `off`.
     pub window: RoceWindow,
     /// The base round-trip time T, of windows, HPCC and PowerTCP: more than 0. Default absent: that of an idle path between
@@ -42,6 +42,8 @@ pub struct RoceParams {
     pub timely: TimelyParams,
     /// PowerTCP's target and steps, for `powertcp` and `theta-powertcp`.
     pub powertcp: PowerTcpParams,
+    /// The steps of `roce-dctcp`.
+    pub dctcp: RoceDctcpParams,
 }
 
 impl Default for RoceParams {
@@ -57,6 +59,7 @@ impl Default for RoceParams {
             hpcc: HpccParams::default(),
             timely: TimelyParams::default(),
             powertcp: PowerTcpParams::default(),
+            dctcp: RoceDctcpParams::default(),
         }
     }
 }
@@ -101,6 +104,7 @@ impl RoceParams {
         self.dcqcn.validate()?;
         self.hpcc.validate()?;
         self.timely.validate()?;
-        self.powertcp.validate()
+        self.powertcp.validate()?;
+        self.dctcp.validate()
     }
 }

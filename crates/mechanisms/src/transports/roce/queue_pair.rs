@@ -15,7 +15,7 @@ use crate::telemetry::Stamps;
 /// and call `on_deadline` at [`deadline`](QueuePair::deadline).
 ///
 /// On the wire a data packet that asks for an acknowledgement has CWR; an acknowledgement has ACK, a NAK has CWR as
-/// well, and a CNP has ECE and no ACK. The acknowledgement number of data is the number of the transmission, which the
+/// well, one that echoes a mark ECE, and a CNP has ECE and no ACK. The acknowledgement number of data is the number of the transmission, which the
 /// sequence number of an acknowledgement echoes. As in TCP, ACK on data says that the receiver answers, and so returns
 /// telemetry.
 #[derive(Debug)]
@@ -74,10 +74,10 @@ impl QueuePair {
     pub fn poll_transmit(&mut self, config: &RoceConfig, now: Time) -> Option<TcpSegment> {
         let segment = match self.responses.take_answer() {
             Some(Answer::Notify) => TcpSegment { flags: Flags::ECE, ..TcpSegment::default() },
-            Some(Answer::Ack { next, is_nak, echo }) => TcpSegment {
+            Some(Answer::Ack { next, is_nak, echo, is_marked }) => TcpSegment {
                 seq: echo,
                 ack: next,
-                flags: Flags::ACK.with_if(is_nak, Flags::CWR),
+                flags: Flags::ACK.with_if(is_nak, Flags::CWR).with_if(is_marked, Flags::ECE),
                 ..TcpSegment::default()
             },
             None => self.requests.next_packet(config, now)?,
@@ -155,6 +155,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::tcp::controller::DctcpParams;
     use crate::transports::roce::{RoceController, RoceParams, RoceWindow};
 
     const LINE: Rate = Rate::from_gbps(10);
@@ -162,7 +163,8 @@ mod tests {
 
     fn config(params: RoceParams) -> RoceConfig {
         let controller = RoceController::Dcqcn;
-        RoceConfig { controller, uses_marks: true, payload: 1_000, header: 48, params }
+        let dctcp = DctcpParams::default();
+        RoceConfig { controller, uses_marks: true, payload: 1_000, header: 48, dctcp, params }
     }
 
     fn pair(config: &RoceConfig) -> QueuePair {
@@ -282,6 +284,37 @@ mod tests {
         }
         assert_eq!(notified, [0, 50, 100, 150]);
         assert_eq!(pair.counters().ce_received, 200);
+    }
+
+    #[test]
+    fn dctcp_has_marks_in_acknowledgements_and_no_notifications() {
+        let config = RoceConfig { controller: RoceController::Dctcp, ..config(RoceParams::default()) };
+        let mut pair = pair(&config);
+        let mut echoed = Vec::new();
+        for (seq, ecn) in
+            [(0, EcnField::Ect), (1_000, EcnField::Ce), (3_000, EcnField::Ce), (2_000, EcnField::Ect)]
+        {
+            let flags = Flags::ACK.with(Flags::CWR);
+            let packet = TcpSegment { ecn, ack: seq / 500, flags, ..data(seq, 1_000) };
+            pair.on_segment(&config, at(seq), &packet, None);
+            while let Some(answer) = pair.poll_transmit(&config, at(seq)) {
+                echoed.push((
+                    answer.ack,
+                    answer.seq,
+                    answer.flags.has(Flags::ECE),
+                    answer.flags.has(Flags::CWR),
+                ));
+            }
+        }
+        assert_eq!(
+            echoed,
+            [
+                (1_000, 0, false, false),
+                (2_000, 2, true, false),
+                (2_000, 6, true, true),
+                (3_000, 4, false, false)
+            ]
+        );
     }
 
     #[test]

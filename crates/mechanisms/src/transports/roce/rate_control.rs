@@ -6,6 +6,7 @@
 
 use plimsoll_units::{Rate, Span, Time};
 
+use crate::tcp::Ack;
 use crate::telemetry::Stamps;
 
 /// The controllers of queue pairs.
@@ -21,6 +22,8 @@ pub enum RoceController {
     PowerTcp,
     /// PowerTCP by round-trip times.
     ThetaPowerTcp,
+    /// DCTCP, which cuts the rate by the share of marked bytes (RFC 8257).
+    Dctcp,
 }
 
 /// An acknowledgement, as a queue pair passes it to its controller.
@@ -32,6 +35,10 @@ pub struct RoceAck<'a> {
     pub ack: u64,
     /// The next offset to be sent.
     pub nxt: u64,
+    /// The bytes that it newly acknowledges.
+    pub acked: u64,
+    /// Whether it echoes a mark; only for controllers that have no CNPs.
+    pub is_marked: bool,
     /// The round-trip time of the packet that caused the acknowledgement, from when the NIC took it from the queue
     /// pair; `None` where a later packet's has come before.
     pub rtt: Option<Span>,
@@ -42,7 +49,13 @@ pub struct RoceAck<'a> {
 impl RoceAck<'_> {
     /// Returns an acknowledgement of nothing, at `now`.
     pub fn at(now: Time) -> RoceAck<'static> {
-        RoceAck { now, ack: 0, nxt: 0, rtt: None, stamps: None }
+        RoceAck { now, ack: 0, nxt: 0, acked: 0, is_marked: false, rtt: None, stamps: None }
+    }
+
+    /// Returns the acknowledgement as a controller of TCP sees it.
+    pub(super) fn of_tcp(&self, srtt: Span, window_limited: bool) -> Ack {
+        let RoceAck { now, acked, ack, nxt, is_marked: ece, rtt, .. } = *self;
+        Ack { now, acked, ack, nxt, ece, rtt, srtt, window_limited }
     }
 }
 

@@ -106,7 +106,9 @@ impl RequestSide {
             self.timeout = if ack == self.max { Time::MAX } else { now + config.params.timeout };
         }
         let rtt = self.send_times.sample(now, answer.seq);
-        self.controller.on_ack(&RoceAck { now, ack, nxt: self.nxt, rtt, stamps });
+        let is_marked = answer.flags.has(Flags::ECE);
+        self.notifications += u64::from(is_marked);
+        self.controller.on_ack(&RoceAck { now, ack, nxt: self.nxt, acked, is_marked, rtt, stamps });
         if is_nak {
             self.naks += 1;
             self.nxt = self.una;

@@ -11,8 +11,8 @@ pub(super) enum Answer {
     /// A congestion notification packet.
     Notify,
     /// An acknowledgement of everything before `next`, or a NAK that asks for the packets from there on.
-    /// It echoes the number of the packet that caused it.
-    Ack { next: u64, is_nak: bool, echo: u64 },
+    /// It echoes the number of the packet that caused it, and a mark where there are no CNPs.
+    Ack { next: u64, is_nak: bool, echo: u64, is_marked: bool },
 }
 
 /// The receiving half of a queue pair: it takes packets in order, and drops all others.
@@ -27,6 +27,8 @@ pub(super) struct ResponseSide {
     nak_sent: bool,
     /// The number of the packet that causes the next acknowledgement or NAK.
     echo: u64,
+    /// The next acknowledgement or NAK echoes a mark.
+    is_marked: bool,
     /// When the last CNP was due.
     notified: Option<Time>,
 }
@@ -35,7 +37,10 @@ impl ResponseSide {
     /// A data packet arrived. Returns the bytes newly in order.
     pub(super) fn on_data(&mut self, config: &RoceConfig, now: Time, segment: &TcpSegment) -> u64 {
         if segment.ecn == EcnField::Ce && config.uses_marks {
-            self.on_mark(config, now);
+            match config.echoes_marks() {
+                true => self.is_marked = true,
+                false => self.on_mark(config, now),
+            }
         }
         if !self.ack_due && !self.nak_due {
             self.echo = segment.ack;
@@ -70,10 +75,14 @@ impl ResponseSide {
         }
         if std::mem::take(&mut self.nak_due) {
             self.ack_due = false;
-            return Some(Answer::Ack { next: self.next, is_nak: true, echo: self.echo });
+            return Some(self.acknowledgement(true));
         }
-        let ack = Answer::Ack { next: self.next, is_nak: false, echo: self.echo };
-        std::mem::take(&mut self.ack_due).then_some(ack)
+        std::mem::take(&mut self.ack_due).then(|| self.acknowledgement(false))
+    }
+
+    fn acknowledgement(&mut self, is_nak: bool) -> Answer {
+        let is_marked = std::mem::take(&mut self.is_marked);
+        Answer::Ack { next: self.next, is_nak, echo: self.echo, is_marked }
     }
 
     pub(super) fn owes_answer(&self) -> bool {
