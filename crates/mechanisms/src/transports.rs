@@ -60,6 +60,8 @@ kinds! {
     ThetaPowertcp: roce::controller::THETA_POWERTCP,
     /// RoCE with DCTCP, which cuts the rate by the share of marked bytes, as in the runs of HPCC's paper.
     RoceDctcp: roce::controller::ROCE_DCTCP,
+    /// RoCE with Swift, which sets the window by the delay (SIGCOMM 2020).
+    RoceSwift: roce::controller::ROCE_SWIFT,
 }
 
 impl Kind {

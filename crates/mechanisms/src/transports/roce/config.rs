@@ -4,7 +4,7 @@ use plimsoll_units::{Rate, Span};
 
 use super::params::{RoceParams, RoceWindow};
 use super::rate_control::RoceController;
-use crate::tcp::controller::DctcpParams;
+use crate::tcp::controller::{DctcpParams, SwiftParams};
 
 /// The configuration of queue pairs: sizes in bytes, and the parameters.
 #[derive(Clone, PartialEq, Debug)]
@@ -19,6 +19,10 @@ pub struct RoceConfig {
     pub header: u64,
     /// The gain and the first alpha of DCTCP.
     pub dctcp: DctcpParams,
+    /// Swift's targets and steps.
+    pub swift: SwiftParams,
+    /// The bytes of Swift's largest window.
+    pub max_window: u64,
     /// The parameters, which [`RoceParams::validate`] has accepted.
     pub params: RoceParams,
 }

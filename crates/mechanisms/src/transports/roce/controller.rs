@@ -6,17 +6,20 @@ mod hpcc;
 mod links;
 mod powertcp;
 mod round_trip;
+mod swift;
 mod timely;
 
 use plimsoll_units::{Rate, Span, Time};
 
 use super::config::RoceConfig;
 use super::rate_control::{RateController, RoceAck, RoceController};
+use crate::tcp::Cause;
 
 pub use dcqcn::{DCQCN, Dcqcn, DcqcnForm, DcqcnParams};
 pub use dctcp::{ROCE_DCTCP, RoceDctcp, RoceDctcpParams};
 pub use hpcc::{HPCC, Hpcc, HpccParams};
 pub use powertcp::{POWERTCP, PowerTcp, PowerTcpParams, THETA_POWERTCP};
+pub use swift::{ROCE_SWIFT, RoceSwift};
 pub use timely::{TIMELY, Timely, TimelyForm, TimelyParams};
 
 /// The controllers, without indirection.
@@ -27,11 +30,13 @@ pub(super) enum Controller {
     Timely(Box<Timely>),
     PowerTcp(Box<PowerTcp>),
     Dctcp(Box<RoceDctcp>),
+    Swift(Box<RoceSwift>),
 }
 
 impl Controller {
-    /// Makes the controller of a queue pair whose NIC sends at `line`, with an idle round trip of `round_trip`.
-    pub(super) fn new(config: &RoceConfig, line: Rate, round_trip: Span) -> Controller {
+    /// Makes the controller of a queue pair whose NIC sends at `line`, with an idle round trip of `round_trip` over
+    /// `switches` switches.
+    pub(super) fn new(config: &RoceConfig, line: Rate, round_trip: Span, switches: u32) -> Controller {
         let params = &config.params;
         match config.controller {
             RoceController::Hpcc => {
@@ -52,6 +57,10 @@ impl Controller {
                 let increase = Rate::from_bps(increase.round().max(1.0) as u64);
                 Controller::Dctcp(Box::new(RoceDctcp::new(&params.dctcp, &config.dctcp, line, increase)))
             }
+            RoceController::Swift => {
+                let bytes = [config.payload, config.header, config.max_window];
+                Controller::Swift(Box::new(RoceSwift::new(config.swift, bytes, line, round_trip, switches)))
+            }
             RoceController::Dcqcn => Controller::Dcqcn(Box::new(Dcqcn::new(params.dcqcn.clone(), line))),
         }
     }
@@ -66,6 +75,7 @@ macro_rules! of_each {
             Controller::Timely($own) => $call,
             Controller::PowerTcp($own) => $call,
             Controller::Dctcp($own) => $call,
+            Controller::Swift($own) => $call,
         }
     };
 }
@@ -77,6 +87,10 @@ impl RateController for Controller {
 
     fn on_cnp(&mut self, now: Time) {
         of_each!(self, own => own.on_cnp(now));
+    }
+
+    fn on_loss(&mut self, now: Time, cause: Cause) {
+        of_each!(self, own => own.on_loss(now, cause));
     }
 
     fn on_sent(&mut self, now: Time, bytes: u64) {

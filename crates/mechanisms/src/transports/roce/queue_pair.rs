@@ -39,9 +39,10 @@ impl QueuePair {
         }
     }
 
-    /// The queue pair's NIC sends at `rate`, and an idle path to the other end and back takes `round_trip`.
-    pub fn set_path(&mut self, config: &RoceConfig, rate: Rate, round_trip: Span) {
-        self.requests.set_path(config, rate, round_trip);
+    /// The queue pair's NIC sends at `rate`, and an idle path to the other end, by `switches` switches, and back takes
+    /// `round_trip`.
+    pub fn set_path(&mut self, config: &RoceConfig, rate: Rate, round_trip: Span, switches: u32) {
+        self.requests.set_path(config, rate, round_trip, switches);
     }
 
     /// The application posts a message of `bytes` bytes.
@@ -155,7 +156,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::tcp::controller::DctcpParams;
+    use crate::tcp::controller::{DctcpParams, SwiftParams};
     use crate::transports::roce::{RoceController, RoceParams, RoceWindow};
 
     const LINE: Rate = Rate::from_gbps(10);
@@ -163,13 +164,21 @@ mod tests {
 
     fn config(params: RoceParams) -> RoceConfig {
         let controller = RoceController::Dcqcn;
-        let dctcp = DctcpParams::default();
-        RoceConfig { controller, uses_marks: true, payload: 1_000, header: 48, dctcp, params }
+        RoceConfig {
+            controller,
+            uses_marks: true,
+            payload: 1_000,
+            header: 48,
+            dctcp: DctcpParams::default(),
+            swift: SwiftParams::default(),
+            max_window: 65_536_000,
+            params,
+        }
     }
 
     fn pair(config: &RoceConfig) -> QueuePair {
         let mut pair = QueuePair::new(config);
-        pair.set_path(config, LINE, RTT);
+        pair.set_path(config, LINE, RTT, 1);
         pair
     }
 

@@ -6,7 +6,7 @@
 
 use plimsoll_units::{Rate, Span, Time};
 
-use crate::tcp::Ack;
+use crate::tcp::{Ack, Cause};
 use crate::telemetry::Stamps;
 
 /// The controllers of queue pairs.
@@ -24,6 +24,8 @@ pub enum RoceController {
     ThetaPowerTcp,
     /// DCTCP, which cuts the rate by the share of marked bytes (RFC 8257).
     Dctcp,
+    /// Swift, which sets the window by the delay (Kumar et al., SIGCOMM 2020).
+    Swift,
 }
 
 /// An acknowledgement, as a queue pair passes it to its controller.
@@ -37,6 +39,8 @@ pub struct RoceAck<'a> {
     pub nxt: u64,
     /// The bytes that it newly acknowledges.
     pub acked: u64,
+    /// Whether there is more data to be sent.
+    pub has_more: bool,
     /// Whether it echoes a mark; only for controllers that have no CNPs.
     pub is_marked: bool,
     /// The round-trip time of the packet that caused the acknowledgement, from when the NIC took it from the queue
@@ -49,7 +53,7 @@ pub struct RoceAck<'a> {
 impl RoceAck<'_> {
     /// Returns an acknowledgement of nothing, at `now`.
     pub fn at(now: Time) -> RoceAck<'static> {
-        RoceAck { now, ack: 0, nxt: 0, acked: 0, is_marked: false, rtt: None, stamps: None }
+        RoceAck { now, ack: 0, nxt: 0, acked: 0, has_more: false, is_marked: false, rtt: None, stamps: None }
     }
 
     /// Returns the acknowledgement as a controller of TCP sees it.
@@ -66,6 +70,9 @@ pub trait RateController {
 
     /// Takes note of a congestion notification packet.
     fn on_cnp(&mut self, _now: Time) {}
+
+    /// A packet was lost, as a NAK or a timeout says.
+    fn on_loss(&mut self, _now: Time, _cause: Cause) {}
 
     /// A data packet of `bytes` bytes was sent, its headers included.
     fn on_sent(&mut self, _now: Time, _bytes: u64) {}

@@ -13,7 +13,7 @@ use super::config::RoceConfig;
 use super::controller::Controller;
 use super::rate_control::{RateController, RoceAck};
 use super::send_times::SendTimes;
-use crate::tcp::{Counters, EcnField, Flags, TcpSegment, WindowState};
+use crate::tcp::{Cause, Counters, EcnField, Flags, TcpSegment, WindowState};
 use crate::telemetry::Stamps;
 
 /// The sending half of a queue pair.
@@ -54,7 +54,7 @@ impl RequestSide {
             max: 0,
             written: 0,
             ends: VecDeque::new(),
-            controller: Controller::new(config, Rate::from_gbps(1_000), Span::from_us(1)),
+            controller: Controller::new(config, Rate::from_gbps(1_000), Span::from_us(1), 0),
             line_rate: Rate::from_gbps(1_000),
             base_rtt: Span::from_us(1),
             last_sent: None,
@@ -69,11 +69,12 @@ impl RequestSide {
         }
     }
 
-    /// The NIC sends at `rate`, and an idle round trip takes `round_trip`. A flow starts at line rate.
-    pub(super) fn set_path(&mut self, config: &RoceConfig, rate: Rate, round_trip: Span) {
+    /// The NIC sends at `rate`, and an idle round trip over `switches` switches takes `round_trip`. A flow starts at
+    /// line rate.
+    pub(super) fn set_path(&mut self, config: &RoceConfig, rate: Rate, round_trip: Span, switches: u32) {
         self.line_rate = rate;
         self.base_rtt = config.params.base_rtt.unwrap_or(round_trip);
-        self.controller = Controller::new(config, rate, self.base_rtt);
+        self.controller = Controller::new(config, rate, self.base_rtt, switches);
     }
 
     pub(super) fn write(&mut self, bytes: u64) {
@@ -106,12 +107,14 @@ impl RequestSide {
             self.timeout = if ack == self.max { Time::MAX } else { now + config.params.timeout };
         }
         let rtt = self.send_times.sample(now, answer.seq);
+        let has_more = self.nxt < self.written;
         let is_marked = answer.flags.has(Flags::ECE);
         self.notifications += u64::from(is_marked);
-        self.controller.on_ack(&RoceAck { now, ack, nxt: self.nxt, acked, is_marked, rtt, stamps });
+        self.controller.on_ack(&RoceAck { now, ack, nxt: self.nxt, acked, has_more, is_marked, rtt, stamps });
         if is_nak {
             self.naks += 1;
             self.nxt = self.una;
+            self.controller.on_loss(now, Cause::Loss);
         }
         acked
     }
@@ -139,6 +142,7 @@ impl RequestSide {
             self.nxt = self.una;
             self.timeout = now + config.params.timeout;
             self.send_times.on_timeout(now);
+            self.controller.on_loss(now, Cause::Timeout);
         }
     }
 
