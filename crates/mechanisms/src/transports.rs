@@ -52,6 +52,16 @@ kinds! {
     Dcqcn: roce::controller::DCQCN,
     /// RoCE with HPCC, which sets the window by telemetry (SIGCOMM 2019).
     Hpcc: roce::controller::HPCC,
+    /// RoCE with TIMELY, which sets the rate by the gradient of the round-trip time (SIGCOMM 2015).
+    Timely: roce::controller::TIMELY,
+    /// RoCE with PowerTCP, which sets the rate by arrivals and queues in telemetry (NSDI 2022).
+    Powertcp: roce::controller::POWERTCP,
+    /// RoCE with PowerTCP by round-trip times, without telemetry (NSDI 2022).
+    ThetaPowertcp: roce::controller::THETA_POWERTCP,
+    /// RoCE with DCTCP, which cuts the rate by the share of marked bytes, as in the runs of HPCC's paper.
+    RoceDctcp: roce::controller::ROCE_DCTCP,
+    /// RoCE with Swift, which sets the window by the delay (SIGCOMM 2020).
+    RoceSwift: roce::controller::ROCE_SWIFT,
 }
 
 impl Kind {

@@ -71,7 +71,10 @@ mod tests {
             series: BTreeMap::new(),
         };
         let measure = figure.measure("0.95", "p95").expect("a range");
-        assert_eq!(measure, Measure::parse("slowdown.p95(flows, rank 92.5000..97.5000%)").expect("a measure"));
+        assert_eq!(
+            measure,
+            Measure::parse("slowdown.p95(flows, rank 92.5000..97.5000%)").expect("a measure")
+        );
         assert_eq!(figure.measure("0.99", "p95"), None);
         assert_eq!(figure.measure("all", "p95"), None);
     }

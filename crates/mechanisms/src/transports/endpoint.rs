@@ -60,7 +60,7 @@ impl Endpoint {
     pub fn set_path(&mut self, config: &TcpConfig, path: PathFacts) {
         of_each!(self,
             tcp => tcp.set_path(path.switches),
-            pair => pair.set_path(&config.roce, path.nic_rate, path.round_trip));
+            pair => pair.set_path(&config.roce, path.nic_rate, path.round_trip, path.switches));
     }
 
     /// The application appends a message of `bytes` bytes.

@@ -28,6 +28,7 @@ mod requests;
 mod responses;
 #[cfg(test)]
 mod selective_tests;
+mod send_times;
 
 pub use config::RoceConfig;
 pub use params::{NicParams, RoceParams, RoceRepair, RoceWindow, SelectiveParams};

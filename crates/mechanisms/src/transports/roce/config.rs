@@ -4,6 +4,7 @@ use plimsoll_units::{Rate, Span};
 
 use super::params::{RoceParams, RoceWindow};
 use super::rate_control::RoceController;
+use crate::tcp::controller::{DctcpParams, SwiftParams};
 
 /// The configuration of queue pairs: sizes in bytes, and the parameters.
 #[derive(Clone, PartialEq, Debug)]
@@ -16,6 +17,12 @@ pub struct RoceConfig {
     pub payload: u64,
     /// The bytes of all headers of a data packet.
     pub header: u64,
+    /// The gain and the first alpha of DCTCP.
+    pub dctcp: DctcpParams,
+    /// Swift's targets and steps.
+    pub swift: SwiftParams,
+    /// The bytes of Swift's largest window.
+    pub max_window: u64,
     /// The parameters, which [`RoceParams::validate`] has accepted.
     pub params: RoceParams,
 }
@@ -25,6 +32,11 @@ impl RoceConfig {
     /// link to the next.
     pub(super) fn gap(&self, len: u64, rate: Rate) -> Span {
         plimsoll_units::Bytes::new(len + self.header).time_at(rate)
+    }
+
+    /// Returns whether acknowledgements echo marks, in the place of CNPs.
+    pub(super) fn echoes_marks(&self) -> bool {
+        self.controller == RoceController::Dctcp
     }
 
     /// Returns whether the window of a queue pair follows its rate.

@@ -4,18 +4,21 @@ use plimsoll_units::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::controller::{DcqcnForm, DcqcnParams, HpccParams};
+use super::controller::{DcqcnForm, DcqcnParams, HpccParams, PowerTcpParams, RoceDctcpParams, TimelyParams};
 use crate::InvalidParam;
 
-/// Queue pairs of RoCEv2, for the kinds of transport that are controllers of RoCE: `dcqcn` and `hpcc`. Of the other
-/// keys of `[transport]`, `segment` (the MTU's payload), `header`, `connections` and `priority` apply.
+/// Queue pairs of RoCEv2, for the kinds of transport that are controllers of RoCE: `dcqcn`, `hpcc`, `timely`,
+/// `powertcp`, `theta-powertcp`, `roce-dctcp` and `roce-swift`. Of the other keys of `[transport]`, `segment` (the MTU's
+/// payload), `header`, `connections` and `priority` apply; `dctcp` for `roce-dctcp`, and `swift` and `max_window` for
+/// `roce-swift`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RoceParams {
     /// What a queue pair may have outstanding: `off`, as much as its rate lets it send; `bdp`, the bytes that its rate
-    /// sends in `base_rtt` (the DCQCN+win of HPCC's paper, section 5.1). HPCC has its own window. Default `off`.
+    /// sends in `base_rtt` (as DCQCN+win, TIMELY+win and DCTCP of HPCC's paper, section 5.1). HPCC, PowerTCP and Swift have
+    /// windows of their own. Default `off`.
     pub window: RoceWindow,
-    /// The base round-trip time T, of windows and of HPCC: more than 0. Default absent: that of an idle path between
+    /// The base round-trip time T, of windows, HPCC and PowerTCP: more than 0. Default absent: that of an idle path between
     /// the two hosts, with a full packet and its acknowledgement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_rtt: Option<Span>,
@@ -53,6 +56,12 @@ pub struct RoceParams {
     pub dcqcn: DcqcnParams,
     /// HPCC's target and steps.
     pub hpcc: HpccParams,
+    /// TIMELY's thresholds and steps.
+    pub timely: TimelyParams,
+    /// PowerTCP's target and steps, for `powertcp` and `theta-powertcp`.
+    pub powertcp: PowerTcpParams,
+    /// The steps of `roce-dctcp`.
+    pub dctcp: RoceDctcpParams,
 }
 
 impl Default for RoceParams {
@@ -72,6 +81,9 @@ impl Default for RoceParams {
             nic: NicParams::default(),
             dcqcn: DcqcnParams::default(),
             hpcc: HpccParams::default(),
+            timely: TimelyParams::default(),
+            powertcp: PowerTcpParams::default(),
+            dctcp: RoceDctcpParams::default(),
         }
     }
 }
@@ -189,6 +201,9 @@ impl RoceParams {
         self.selective.validate()?;
         self.nic.validate()?;
         self.dcqcn.validate()?;
-        self.hpcc.validate()
+        self.hpcc.validate()?;
+        self.timely.validate()?;
+        self.powertcp.validate()?;
+        self.dctcp.validate()
     }
 }

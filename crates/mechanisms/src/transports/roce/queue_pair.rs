@@ -15,7 +15,9 @@ use crate::telemetry::Stamps;
 /// and call `on_deadline` at [`deadline`](QueuePair::deadline).
 ///
 /// On the wire a data packet that asks for an acknowledgement has CWR; an acknowledgement has ACK, a NAK has CWR as
-/// well, and the packet that arrived instead as a SACK block if repair is selective; a CNP has ECE and no ACK.
+/// well, one that echoes a mark ECE, and the packet that arrived instead as a SACK block if repair is selective; a CNP has
+/// ECE and no ACK. The acknowledgement number of data is the number of the transmission, which the sequence number of an
+/// acknowledgement echoes. As in TCP, ACK on data says that the receiver answers, and so returns telemetry.
 #[derive(Debug)]
 pub struct QueuePair {
     requests: RequestSide,
@@ -37,9 +39,10 @@ impl QueuePair {
         }
     }
 
-    /// The queue pair's NIC sends at `rate`, and an idle path to the other end and back takes `round_trip`.
-    pub fn set_path(&mut self, config: &RoceConfig, rate: Rate, round_trip: Span) {
-        self.requests.set_path(config, rate, round_trip);
+    /// The queue pair's NIC sends at `rate`, and an idle path to the other end, by `switches` switches, and back takes
+    /// `round_trip`.
+    pub fn set_path(&mut self, config: &RoceConfig, rate: Rate, round_trip: Span, switches: u32) {
+        self.requests.set_path(config, rate, round_trip, switches);
     }
 
     /// The application posts a message of `bytes` bytes.
@@ -72,19 +75,18 @@ impl QueuePair {
     pub fn poll_transmit(&mut self, config: &RoceConfig, now: Time) -> Option<TcpSegment> {
         let segment = match self.responses.take_answer() {
             Some(Answer::Notify) => TcpSegment { flags: Flags::ECE, ..TcpSegment::default() },
-            Some(Answer::Ack { next }) => {
-                let seq = self.requests.sent();
-                TcpSegment { seq, ack: next, flags: Flags::ACK, ..TcpSegment::default() }
+            Some(Answer::Ack { next, echo, is_marked }) => {
+                let flags = Flags::ACK.with_if(is_marked, Flags::ECE);
+                TcpSegment { seq: echo, ack: next, flags, ..TcpSegment::default() }
             }
-            Some(Answer::Nak { next, arrived }) => TcpSegment {
-                seq: self.requests.sent(),
+            Some(Answer::Nak { next, arrived, echo, is_marked }) => TcpSegment {
+                seq: echo,
                 ack: next,
-                flags: Flags::ACK.with(Flags::CWR),
+                flags: Flags::ACK.with(Flags::CWR).with_if(is_marked, Flags::ECE),
                 sack: arrived,
                 ..TcpSegment::default()
             },
-            // As in TCP, ACK on data says that the receiver answers, and so returns telemetry.
-            None => TcpSegment { ack: self.received(), ..self.requests.next_packet(config, now)? },
+            None => self.requests.next_packet(config, now)?,
         };
         self.sent += 1;
         Some(segment)
@@ -175,6 +177,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::tcp::controller::{DctcpParams, SwiftParams};
     use crate::transports::roce::controller::{DcqcnForm, DcqcnParams};
     use crate::transports::roce::{NicParams, RoceController, RoceParams, RoceWindow};
 
@@ -183,12 +186,21 @@ mod tests {
 
     fn config(params: RoceParams) -> RoceConfig {
         let controller = RoceController::Dcqcn;
-        RoceConfig { controller, uses_marks: true, payload: 1_000, header: 48, params }
+        RoceConfig {
+            controller,
+            uses_marks: true,
+            payload: 1_000,
+            header: 48,
+            dctcp: DctcpParams::default(),
+            swift: SwiftParams::default(),
+            max_window: 65_536_000,
+            params,
+        }
     }
 
     fn pair(config: &RoceConfig) -> QueuePair {
         let mut pair = QueuePair::new(config);
-        pair.set_path(config, LINE, RTT);
+        pair.set_path(config, LINE, RTT, 1);
         pair
     }
 
@@ -362,6 +374,37 @@ mod tests {
         assert!(gaps.iter().all(|(at, gap)| (*at < self::at(19_000)) <= (*gap == full)), "{gaps:?}");
         assert!(gaps.iter().all(|(at, gap)| (*at >= self::at(20_000)) <= (*gap >= full * 2)), "{gaps:?}");
         assert!(gaps.iter().any(|(at, gap)| *at >= self::at(33_000) && *gap > full * 3), "{gaps:?}");
+    }
+
+    #[test]
+    fn dctcp_has_marks_in_acknowledgements_and_no_notifications() {
+        let config = RoceConfig { controller: RoceController::Dctcp, ..config(RoceParams::default()) };
+        let mut pair = pair(&config);
+        let mut echoed = Vec::new();
+        for (seq, ecn) in
+            [(0, EcnField::Ect), (1_000, EcnField::Ce), (3_000, EcnField::Ce), (2_000, EcnField::Ect)]
+        {
+            let flags = Flags::ACK.with(Flags::CWR);
+            let packet = TcpSegment { ecn, ack: seq / 500, flags, ..data(seq, 1_000) };
+            pair.on_segment(&config, at(seq), &packet, None);
+            while let Some(answer) = pair.poll_transmit(&config, at(seq)) {
+                echoed.push((
+                    answer.ack,
+                    answer.seq,
+                    answer.flags.has(Flags::ECE),
+                    answer.flags.has(Flags::CWR),
+                ));
+            }
+        }
+        assert_eq!(
+            echoed,
+            [
+                (1_000, 0, false, false),
+                (2_000, 2, true, false),
+                (2_000, 6, true, true),
+                (3_000, 4, false, false)
+            ]
+        );
     }
 
     #[test]

@@ -4,8 +4,9 @@
 //! ACK with stamps, CNP, bytes sent, timer ──> RateController ──> rate; a window, where it has its own
 //! ```
 
-use plimsoll_units::{Rate, Time};
+use plimsoll_units::{Rate, Span, Time};
 
+use crate::tcp::{Ack, Cause};
 use crate::telemetry::Stamps;
 
 /// The controllers of queue pairs.
@@ -15,6 +16,16 @@ pub enum RoceController {
     Dcqcn,
     /// HPCC, which sets the window by telemetry (Li et al., SIGCOMM 2019).
     Hpcc,
+    /// TIMELY, which sets the rate by the gradient of the round-trip time (Mittal et al., SIGCOMM 2015).
+    Timely,
+    /// PowerTCP, which sets the rate by arrivals and queues in telemetry (Addanki et al., NSDI 2022).
+    PowerTcp,
+    /// PowerTCP by round-trip times.
+    ThetaPowerTcp,
+    /// DCTCP, which cuts the rate by the share of marked bytes (RFC 8257).
+    Dctcp,
+    /// Swift, which sets the window by the delay (Kumar et al., SIGCOMM 2020).
+    Swift,
 }
 
 /// An acknowledgement, as a queue pair passes it to its controller.
@@ -26,8 +37,30 @@ pub struct RoceAck<'a> {
     pub ack: u64,
     /// The next offset to be sent.
     pub nxt: u64,
+    /// The bytes that it newly acknowledges.
+    pub acked: u64,
+    /// Whether there is more data to be sent.
+    pub has_more: bool,
+    /// Whether it echoes a mark; only for controllers that have no CNPs.
+    pub is_marked: bool,
+    /// The round-trip time of the packet that caused the acknowledgement, from when the NIC took it from the queue
+    /// pair; `None` where a later packet's has come before.
+    pub rtt: Option<Span>,
     /// The stamps of the data that it acknowledges, if ports wrote some.
     pub stamps: Option<&'a Stamps>,
+}
+
+impl RoceAck<'_> {
+    /// Returns an acknowledgement of nothing, at `now`.
+    pub fn at(now: Time) -> RoceAck<'static> {
+        RoceAck { now, ack: 0, nxt: 0, acked: 0, has_more: false, is_marked: false, rtt: None, stamps: None }
+    }
+
+    /// Returns the acknowledgement as a controller of TCP sees it.
+    pub(super) fn of_tcp(&self, srtt: Span, window_limited: bool) -> Ack {
+        let RoceAck { now, acked, ack, nxt, is_marked: ece, rtt, .. } = *self;
+        Ack { now, acked, ack, nxt, ece, rtt, srtt, window_limited }
+    }
 }
 
 /// The controller of a queue pair.
@@ -37,6 +70,9 @@ pub trait RateController {
 
     /// Takes note of a congestion notification packet.
     fn on_cnp(&mut self, _now: Time) {}
+
+    /// A packet was lost, as a NAK or a timeout says.
+    fn on_loss(&mut self, _now: Time, _cause: Cause) {}
 
     /// A data packet of `bytes` bytes was sent, its headers included.
     fn on_sent(&mut self, _now: Time, _bytes: u64) {}

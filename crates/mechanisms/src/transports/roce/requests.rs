@@ -15,7 +15,8 @@ use super::controller::Controller;
 use super::params::RoceRepair;
 use super::rate_control::{RateController, RoceAck};
 use super::repeats::Repeats;
-use crate::tcp::{Counters, EcnField, Flags, TcpSegment, WindowState};
+use super::send_times::SendTimes;
+use crate::tcp::{Cause, Counters, EcnField, Flags, TcpSegment, WindowState};
 use crate::telemetry::Stamps;
 
 /// A message that was posted.
@@ -51,6 +52,7 @@ pub(super) struct RequestSide {
     ended_message: bool,
     /// Packets since the last one that asked for an acknowledgement.
     unasked: u32,
+    send_times: SendTimes,
     /// The time from which on the timeout runs: the last acknowledgement of new data, or the first packet after it;
     /// `None` if nothing is outstanding.
     waits_since: Option<Time>,
@@ -72,12 +74,13 @@ impl RequestSide {
             written: 0,
             repeats: Repeats::default(),
             messages: VecDeque::new(),
-            controller: Controller::new(config, Rate::from_gbps(1_000), Span::from_us(1)),
+            controller: Controller::new(config, Rate::from_gbps(1_000), Span::from_us(1), 0),
             line_rate: Rate::from_gbps(1_000),
             base_rtt: Span::from_us(1),
             last_sent: None,
             ended_message: false,
             unasked: 0,
+            send_times: SendTimes::default(),
             waits_since: None,
             packets: 0,
             repeated: 0,
@@ -88,11 +91,12 @@ impl RequestSide {
         }
     }
 
-    /// The NIC sends at `rate`, and an idle round trip takes `round_trip`. A flow starts at line rate.
-    pub(super) fn set_path(&mut self, config: &RoceConfig, rate: Rate, round_trip: Span) {
+    /// The NIC sends at `rate`, and an idle round trip over `switches` switches takes `round_trip`. A flow starts at
+    /// line rate.
+    pub(super) fn set_path(&mut self, config: &RoceConfig, rate: Rate, round_trip: Span, switches: u32) {
         self.line_rate = rate;
         self.base_rtt = config.params.base_rtt.unwrap_or(round_trip);
-        self.controller = Controller::new(config, rate, self.base_rtt);
+        self.controller = Controller::new(config, rate, self.base_rtt, switches);
     }
 
     pub(super) fn write(&mut self, config: &RoceConfig, now: Time, bytes: u64) {
@@ -124,13 +128,18 @@ impl RequestSide {
             self.waits_since = (ack < self.max).then_some(now);
             self.repeats.on_ack(ack);
         }
-        self.controller.on_ack(&RoceAck { now, ack, nxt: self.nxt, stamps });
+        let rtt = self.send_times.sample(now, answer.seq);
+        let has_more = self.nxt < self.written;
+        let is_marked = answer.flags.has(Flags::ECE);
+        self.notifications += u64::from(is_marked);
+        self.controller.on_ack(&RoceAck { now, ack, nxt: self.nxt, acked, has_more, is_marked, rtt, stamps });
         if answer.flags.has(Flags::CWR) {
             self.naks += 1;
             match config.params.repair {
                 RoceRepair::GoBackN => self.nxt = self.una,
                 RoceRepair::Selective => self.repeats.on_nak(ack, answer.sack.as_slice()),
             }
+            self.controller.on_loss(now, Cause::Loss);
         }
         acked
     }
@@ -167,6 +176,8 @@ impl RequestSide {
                 RoceRepair::Selective => self.repeats.on_timeout(self.una, self.max),
             }
             self.waits_since = Some(now);
+            self.send_times.on_timeout(now);
+            self.controller.on_loss(now, Cause::Timeout);
         }
     }
 
@@ -302,6 +313,7 @@ impl RequestSide {
         Some(TcpSegment {
             seq,
             len: len as u32,
+            ack: self.send_times.record(now),
             flags: Flags::ACK.with_if(asks, Flags::CWR).with_if(again, Flags::RETRANSMISSION),
             ecn: if config.uses_marks { EcnField::Ect } else { EcnField::NotEct },
             ..TcpSegment::default()

@@ -13,10 +13,12 @@ use crate::tcp::{EcnField, Flags, Ranges, SackBlocks, TcpSegment};
 pub(super) enum Answer {
     /// A congestion notification packet.
     Notify,
-    /// An acknowledgement of everything before `next`.
-    Ack { next: u64 },
-    /// A NAK of the packet at `next`; with selective repeat it names the packet that arrived instead.
-    Nak { next: u64, arrived: SackBlocks },
+    /// An acknowledgement of everything before `next`. It echoes the number of the packet that caused it, and a mark
+    /// where there are no CNPs.
+    Ack { next: u64, echo: u64, is_marked: bool },
+    /// A NAK of the packet at `next`, which echoes the same; with selective repeat it names the packet that arrived
+    /// instead.
+    Nak { next: u64, arrived: SackBlocks, echo: u64, is_marked: bool },
 }
 
 /// The receiving half of a queue pair. With go-back-N it takes packets in order, and drops all others; with selective
@@ -34,6 +36,10 @@ pub(super) struct ResponseSide {
     notify_due: bool,
     /// A NAK was sent for the gap at `next`: no further one until it has closed.
     nak_sent: bool,
+    /// The number of the packet that causes the next acknowledgement or NAK.
+    echo: u64,
+    /// The next acknowledgement or NAK echoes a mark.
+    is_marked: bool,
     /// When a mark last caused a CNP.
     notified: Option<Time>,
     /// When the CNPs leave that are being generated.
@@ -44,7 +50,13 @@ impl ResponseSide {
     /// A data packet arrived. Returns the bytes newly in order.
     pub(super) fn on_data(&mut self, config: &RoceConfig, now: Time, segment: &TcpSegment) -> u64 {
         if segment.ecn == EcnField::Ce && config.uses_marks {
-            self.on_mark(config, now);
+            match config.echoes_marks() {
+                true => self.is_marked = true,
+                false => self.on_mark(config, now),
+            }
+        }
+        if !self.ack_due && !self.nak_due {
+            self.echo = segment.ack;
         }
         if segment.seq > self.next {
             match config.params.repair {
@@ -105,9 +117,15 @@ impl ResponseSide {
         if std::mem::take(&mut self.nak_due) {
             self.ack_due = false;
             let arrived = std::mem::take(&mut self.arrived);
-            return Some(Answer::Nak { next: self.next, arrived });
+            let is_marked = std::mem::take(&mut self.is_marked);
+            return Some(Answer::Nak { next: self.next, arrived, echo: self.echo, is_marked });
         }
-        std::mem::take(&mut self.ack_due).then_some(Answer::Ack { next: self.next })
+        let is_due = std::mem::take(&mut self.ack_due);
+        is_due.then(|| Answer::Ack {
+            next: self.next,
+            echo: self.echo,
+            is_marked: std::mem::take(&mut self.is_marked),
+        })
     }
 
     pub(super) fn owes_answer(&self) -> bool {

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::params::{RoceParams, RoceRepair, SelectiveParams};
 use super::{QueuePair, RoceConfig, RoceController};
+use crate::tcp::controller::{DctcpParams, SwiftParams};
 use crate::tcp::{EcnField, Flags, TcpSegment};
 
 const LINE: Rate = Rate::from_gbps(10);
@@ -13,12 +14,21 @@ const RTT: Span = Span::from_us(10);
 fn config(selective: SelectiveParams) -> RoceConfig {
     let params = RoceParams { repair: RoceRepair::Selective, selective, ..RoceParams::default() };
     let controller = RoceController::Dcqcn;
-    RoceConfig { controller, uses_marks: true, payload: 1_000, header: 48, params }
+    RoceConfig {
+        controller,
+        uses_marks: true,
+        payload: 1_000,
+        header: 48,
+        dctcp: DctcpParams::default(),
+        swift: SwiftParams::default(),
+        max_window: u64::MAX,
+        params,
+    }
 }
 
 fn pair(config: &RoceConfig) -> QueuePair {
     let mut pair = QueuePair::new(config);
-    pair.set_path(config, LINE, RTT);
+    pair.set_path(config, LINE, RTT, 1);
     pair
 }
 

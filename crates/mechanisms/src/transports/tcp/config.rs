@@ -71,18 +71,25 @@ impl TransportParams {
                 EcnMode::On => true,
                 EcnMode::Off => false,
             },
-            dctcp_gain: (self.dctcp.gain * TWO_POW_32).round() as u64,
-            initial_alpha: (self.dctcp.initial_alpha * TWO_POW_30).round() as u32,
+            dctcp_gain: self.dctcp.scaled_gain(),
+            initial_alpha: self.dctcp.scaled_alpha(),
             custom: None,
             roce: RoceConfig {
-                controller: if self.kind == Kind::Hpcc {
-                    RoceController::Hpcc
-                } else {
-                    RoceController::Dcqcn
+                controller: match self.kind {
+                    Kind::Hpcc => RoceController::Hpcc,
+                    Kind::Timely => RoceController::Timely,
+                    Kind::Powertcp => RoceController::PowerTcp,
+                    Kind::ThetaPowertcp => RoceController::ThetaPowerTcp,
+                    Kind::RoceDctcp => RoceController::Dctcp,
+                    Kind::RoceSwift => RoceController::Swift,
+                    _ => RoceController::Dcqcn,
                 },
                 uses_marks: self.kind.describe().needs_marks && self.ecn != EcnMode::Off,
                 payload: segment,
                 header: header.get(),
+                dctcp: self.dctcp,
+                swift: self.swift,
+                max_window: window(self.max_window),
                 params: self.roce.clone(),
             },
             params: self.clone(),
@@ -198,6 +205,3 @@ impl TcpConfig {
         if u64::from(len) <= self.segment { 1 } else { u64::from(len).div_ceil(self.segment) as u32 }
     }
 }
-
-const TWO_POW_30: f64 = (1u64 << 30) as f64;
-const TWO_POW_32: f64 = (1u64 << 32) as f64;

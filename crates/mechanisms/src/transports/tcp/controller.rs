@@ -35,11 +35,11 @@ impl Controller {
     pub(super) fn new(config: &TcpConfig) -> Controller {
         match (&config.custom, config.params.kind) {
             (Some(factory), _) => Controller::Boxed(factory.make()),
-            // Datagrams and queue pairs have no endpoint of TCP.
-            (None, Kind::Tcp | Kind::Datagram | Kind::Dcqcn | Kind::Hpcc) => Controller::Reno,
             (None, Kind::Cubic) => Controller::Cubic(Cubic::default()),
             (None, Kind::Dctcp) => Controller::Dctcp(DctcpEstimator::new(config.initial_alpha)),
             (None, Kind::Swift) => Controller::Boxed(Box::new(Swift::new(config.params.swift))),
+            // `tcp`. Datagrams and queue pairs have no endpoint of TCP.
+            (None, _) => Controller::Reno,
         }
     }
 

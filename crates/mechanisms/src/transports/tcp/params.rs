@@ -20,8 +20,9 @@ pub struct TransportParams {
     /// The congestion controller: `tcp` (RFC 5681), `cubic` (RFC 9438), `dctcp` (RFC 8257) or `swift` (SIGCOMM
     /// 2020); or `datagram`: no TCP but packets that leave at `pacing_rate`, or at the rate of the NIC, and are neither
     /// acknowledged nor repaired, so that a message is lost with any of its packets. Of the other keys, `segment`,
-    /// `header` (28 B for UDP), `connections` and `priority` apply to datagrams. `dcqcn` (SIGCOMM 2015) and `hpcc`
-    /// (SIGCOMM 2019) are controllers of RoCE, whose keys are in `roce`. Default `tcp`.
+    /// `header` (28 B for UDP), `connections` and `priority` apply to datagrams. `dcqcn`, `hpcc`, `timely`,
+    /// `powertcp`, `theta-powertcp`, `roce-dctcp` and `roce-swift` are controllers of RoCE, whose keys are in `roce`.
+    /// Default `tcp`.
     pub kind: Kind,
     /// How losses are repaired: `reno` (RFC 5681: one loss a window), `newreno` (RFC 6582) or `sack`
     /// (RFC 2018 and 6675). Default `sack`.

@@ -19,10 +19,11 @@
 //! * A stamp no later than the one before it, or of another number of links, is stored and not used: two paths are not
 //!   comparable. Links that changed at equal numbers are not noticed.
 
-use plimsoll_units::{Rate, Span, Time};
+use plimsoll_units::{Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::links::{averaged, bytes_in, most_loaded};
 use crate::InvalidParam;
 use crate::telemetry::Stamps;
 use crate::transports::describe::Description;
@@ -142,33 +143,6 @@ impl Hpcc {
             last: Stamps::default(),
         }
     }
-
-    /// Returns the load of the most loaded link, and the time for which it was measured; `None` if the stamps are not
-    /// comparable.
-    fn measured(&self, stamps: &Stamps) -> Option<(f64, Span)> {
-        if stamps.hops().len() != self.last.hops().len() {
-            return None;
-        }
-        let mut most: Option<(f64, Span)> = None;
-        for (new, old) in stamps.hops().iter().zip(self.last.hops()) {
-            let time = Time::saturating_since(new.at, old.at);
-            if time.is_zero() {
-                return None;
-            }
-            let queue = new.queue_bytes.min(old.queue_bytes) as f64;
-            let sent = new.sent_bytes.saturating_sub(old.sent_bytes) as f64;
-            let load = queue / bytes_in(new.rate, self.base_rtt) + sent / bytes_in(new.rate, time);
-            if most.is_none_or(|(largest, _)| load > largest) {
-                most = Some((load, time));
-            }
-        }
-        most
-    }
-}
-
-/// Returns the bytes that a link of `rate` sends in `time`.
-fn bytes_in(rate: Rate, time: Span) -> f64 {
-    rate.as_bps() as f64 / 8.0 * time.as_secs_f64()
 }
 
 impl RateController for Hpcc {
@@ -178,12 +152,16 @@ impl RateController for Hpcc {
             // The first acknowledgement is only kept, and begins the first round trip.
             self.update_at = ack.nxt;
         }
-        let measured = self.measured(stamps);
+        let base_rtt = self.base_rtt;
+        let measured = most_loaded([stamps, &self.last], |new, old, time| {
+            let queue = new.queue_bytes.min(old.queue_bytes) as f64;
+            let sent = new.sent_bytes.saturating_sub(old.sent_bytes) as f64;
+            queue / bytes_in(new.rate, base_rtt) + sent / bytes_in(new.rate, time)
+        });
         self.last = *stamps;
         let Some((load, time)) = measured else { return };
         let params = &self.params;
-        let share = (time.as_ps() as f64 / self.base_rtt.as_ps() as f64).min(1.0);
-        self.load += share * (load - self.load);
+        self.load = averaged(self.load, load, time, base_rtt);
         let added = bytes_in(params.increase, self.base_rtt);
         let is_loaded = self.load >= params.eta || self.stage >= params.max_stage;
         let window = if is_loaded { self.reference * params.eta / self.load } else { self.reference } + added;
@@ -210,6 +188,8 @@ impl RateController for Hpcc {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_units::Time;
+
     use super::*;
     use crate::telemetry::{IntParams, Stamp};
 
@@ -235,7 +215,7 @@ mod tests {
     }
 
     fn ack(flow: &mut Hpcc, (ack, nxt): (u64, u64), stamps: &Stamps) {
-        flow.on_ack(&RoceAck { now: Time::ZERO, ack, nxt, stamps: Some(stamps) });
+        flow.on_ack(&RoceAck { ack, nxt, stamps: Some(stamps), ..RoceAck::at(Time::ZERO) });
     }
 
     fn near(value: f64, expected: f64) {
@@ -333,7 +313,7 @@ mod tests {
             ack(&mut flow, (2, 3), &other);
             assert_eq!((flow.window(), flow.load), (Some(100_000), 1.0));
         }
-        flow.on_ack(&RoceAck { now: Time::ZERO, ack: 3, nxt: 4, stamps: None });
+        flow.on_ack(&RoceAck { ack: 3, nxt: 4, ..RoceAck::at(Time::ZERO) });
         assert_eq!(flow.window(), Some(100_000));
     }
 }

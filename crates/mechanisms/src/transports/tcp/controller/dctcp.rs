@@ -52,6 +52,16 @@ impl Default for DctcpParams {
 }
 
 impl DctcpParams {
+    /// Returns the gain g in units of 2^-32.
+    pub(crate) fn scaled_gain(&self) -> u64 {
+        (self.gain * (1u64 << GAIN_SHIFT) as f64).round() as u64
+    }
+
+    /// Returns the first alpha in units of 2^-30.
+    pub(crate) fn scaled_alpha(&self) -> u32 {
+        (self.initial_alpha * f64::from(ONE)).round() as u32
+    }
+
     /// Checks the ranges given at the keys.
     ///
     /// # Errors
@@ -76,7 +86,7 @@ pub struct DctcpEstimator {
 
 impl DctcpEstimator {
     /// Creates an estimator that begins at `alpha` in units of 2^-30.
-    pub(super) fn new(alpha: u32) -> DctcpEstimator {
+    pub(crate) fn new(alpha: u32) -> DctcpEstimator {
         DctcpEstimator { alpha, bytes_acked: 0, bytes_marked: 0, window_end: 0 }
     }
 
@@ -87,7 +97,7 @@ impl DctcpEstimator {
 
     /// Counts an ACK, and updates alpha once a window (RFC 8257, section 3.3, steps 1 to 8). `gain` counts 2^-32.
     #[inline]
-    pub(super) fn on_ack(&mut self, gain: u64, ack: &Ack) {
+    pub(crate) fn on_ack(&mut self, gain: u64, ack: &Ack) {
         self.bytes_acked += ack.acked;
         if ack.ece {
             self.bytes_marked += ack.acked;

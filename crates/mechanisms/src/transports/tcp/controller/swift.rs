@@ -145,7 +145,7 @@ pub struct Swift {
 }
 
 impl Swift {
-    pub(super) fn new(params: SwiftParams) -> Swift {
+    pub(crate) fn new(params: SwiftParams) -> Swift {
         Swift { params, switches: 0, last_decrease: None, timeouts: 0, carry: 0.0 }
     }
 
