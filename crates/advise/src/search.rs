@@ -112,7 +112,7 @@ pub fn advise(
         dir,
         room,
         watch,
-        at: rounded(asked.over.today),
+        at: rounded(asked.over.start()),
         trials: BTreeMap::new(),
         states: BTreeMap::new(),
         failed: BTreeMap::new(),
@@ -223,7 +223,7 @@ impl Searching<'_> {
         if self.trials.get(BASE).is_some_and(|trials| trials.verdict(slos) == Verdict::Breaks) {
             return Ok(true);
         }
-        self.at = rounded((MARGIN * self.asked.over.today).min(self.asked.over.high));
+        self.at = rounded((MARGIN * self.asked.over.start()).min(self.asked.over.high));
         self.trials.clear();
         self.run(self.asked, &base, 0..JUDGES, 1.0)?;
         Ok(self.trials.get(BASE).is_none_or(|trials| trials.verdict(slos) != Verdict::Keeps))

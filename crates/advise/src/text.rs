@@ -118,9 +118,9 @@ impl Advice {
     /// Writes the result in sentences, the most important first.
     pub fn sentences(&self) -> Vec<String> {
         let mut said = Vec::new();
-        let (today, at) = (self.over.shown(self.over.today), self.over.shown(self.tried_at));
+        let (today, at) = (self.over.shown(self.over.start()), self.over.shown(self.tried_at));
         if !self.is_needed {
-            let times = figures::number(self.tried_at / self.over.today);
+            let times = figures::number(self.tried_at / self.over.start());
             said.push(format!(
                 "nothing is needed: {} meets {} at {at}, which is {times}x today's load of {today}; no candidate was \
                  ranked",

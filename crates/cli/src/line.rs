@@ -38,15 +38,15 @@ pub struct Args {
     #[arg(long, value_name = "OBJECTIVE")]
     slo: Vec<String>,
     /// The load to search, by its key or its workload. By default the only workload that has a load, or the one called
-    /// `background`.
+    /// `background`. Or any other key of a number, such as `port.switch.lossless.memory`, together with `--within`.
     #[arg(long, value_name = "KEY")]
     over: Option<String>,
-    /// Load to judge against the line, written as in the scenario; the exit status is 1 if it is above a line. By
-    /// default the scenario's own load.
-    #[arg(long, value_name = "LOAD")]
+    /// Value to judge against the line, written as in the scenario; the exit status is 1 if it violates an objective, as
+    /// a load above a line does. By default the scenario's own.
+    #[arg(long, value_name = "VALUE")]
     at: Option<String>,
-    /// Lowest and highest load of the search. By default from a hundredth of the scenario's load to 0.99 of a host's
-    /// link.
+    /// Lowest and highest value of the search: `0.05..0.9`, `100KB..2MB`. By default, of a load, from a hundredth of the
+    /// scenario's to 0.99 of a host's link.
     #[arg(long, value_name = "LOW..HIGH")]
     within: Option<String>,
     /// Largest width of a line's interval.
@@ -124,7 +124,11 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     let polled = memory.asked();
     let began = Instant::now();
     let left = || args.budget.map(|budget| budget.saturating_sub(began.elapsed()));
-    let smaller = Smaller::of(&scenario);
+    // Of fewer racks it is only known that they keep a load's line.
+    let smaller = match question.clone().ask(&scenario)?.over.is_load() {
+        true => Smaller::of(&scenario),
+        false => None,
+    };
     let expected = match (&smaller, args.budget) {
         (Some(smaller), Some(budget)) => watched.expected(smaller, question.clone(), budget / 2)?,
         (Some(Smaller { words, .. }), None) if !args.quiet => {
@@ -238,13 +242,19 @@ fn verdict(args: &Args, lines: &Lines) -> ExitCode {
     }
     let (met, without): (Vec<&LineVariant>, Vec<&LineVariant>) =
         lines.overloaded().into_iter().partition(|variant| variant.line.is_met());
-    let (below, above): (Vec<&LineVariant>, Vec<&LineVariant>) =
-        met.into_iter().partition(|variant| variant.least.is_some_and(|least| lines.at < least));
-    let at = lines.over.shown(lines.at);
+    let (below, above): (Vec<&LineVariant>, Vec<&LineVariant>) = met
+        .into_iter()
+        .partition(|variant| variant.least.zip(lines.at).is_some_and(|(least, at)| at < least));
+    let at = lines.at.map_or_else(String::new, |at| lines.over.shown(at));
+    let violates = match lines.over.is_load() {
+        true => format!("a load of {at} is above the line of"),
+        false => format!("{} = {at} does not meet {} with", lines.over.key, lines.objectives()),
+    };
+    let value = if lines.over.is_load() { "load" } else { "value" };
     for (variants, what) in [
-        (above, format!("a load of {at} is above the line of")),
+        (above, violates),
         (below, format!("a load of {at} offers too little for the goodput of")),
-        (without, format!("no load is known to meet {} with", lines.objectives())),
+        (without, format!("no {value} is known to meet {} with", lines.objectives())),
     ] {
         if !variants.is_empty() {
             is_finding = true;

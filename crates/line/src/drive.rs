@@ -174,12 +174,13 @@ pub fn draw(
     driver.tell_cost(pace);
     driver.length = pace.zip(question.messages);
     let range = SearchRange {
-        low: over.low.min(start),
+        low: if over.is_load() { over.low.min(start) } else { over.low },
         start,
         high: over.high,
         expected: None,
         precision: question.precision,
         replicates_max: question.replicates_max,
+        axis: over.axis(),
     };
     let reaches = driver.reaches()?;
     let looked = driver.first_look(&reaches, range, pace);
@@ -224,7 +225,11 @@ fn is_known(searches: &[VariantSearch<'_>]) -> bool {
 /// Returns the range of a search that begins at the ends of a line that is expected.
 fn expected(range: SearchRange, line: Option<&Line>) -> SearchRange {
     let Some(line) = line else { return range };
-    SearchRange { start: line.low().or(line.high()).unwrap_or(range.start), expected: line.high(), ..range }
+    SearchRange {
+        start: line.met().or(line.violated()).unwrap_or(range.start),
+        expected: line.violated(),
+        ..range
+    }
 }
 
 /// Returns the length of runs in messages with which a search takes about `budget`; `None` where the scenario's runs
@@ -289,9 +294,9 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Returns the load at which the search begins.
+    /// Returns the value at which the search begins.
     fn start(&self) -> f64 {
-        self.asked.at.unwrap_or(self.asked.over.today)
+        self.asked.at.unwrap_or(self.asked.over.start())
     }
 
     fn so_far(&self) -> MutexGuard<'_, SoFar> {
@@ -309,7 +314,7 @@ impl<'a> Driver<'a> {
     /// Computes the loads that offer enough goodput, for each variant.
     fn reaches(&mut self) -> Result<Vec<Reach>, SearchStop> {
         let AskedLine { over, slos, .. } = self.asked;
-        if slos.iter().all(|slo| slo.metric != Metric::Goodput) {
+        if !over.is_load() || slos.iter().all(|slo| slo.metric != Metric::Goodput) {
             return Ok(vec![Reach::default(); self.variants.len()]);
         }
         let models = self.models_at(rounded(over.high))?;
@@ -384,7 +389,8 @@ impl<'a> Driver<'a> {
                     asked.push((variant, ask.load));
                 }
             }
-            for search in searches.iter_mut() {
+            // Another key may change the time that a message takes on idle links.
+            for search in searches.iter_mut().filter(|_| self.asked.over.is_load()) {
                 if slow_when_idle(search, &self.asked.slos).is_some() {
                     search.rule_out();
                 }
@@ -422,10 +428,13 @@ impl<'a> Driver<'a> {
         let mut found = Vec::new();
         for (variant, line) in lines.iter().enumerate() {
             let base = &lines[0];
-            let overlap = line.low().unwrap_or(0.0) <= base.high().unwrap_or(f64::INFINITY)
+            let overlap = line.side() == base.side()
+                && line.low().unwrap_or(0.0) <= base.high().unwrap_or(f64::INFINITY)
                 && base.low().unwrap_or(0.0) <= line.high().unwrap_or(f64::INFINITY);
             let place = match (base.load(), line.load()) {
-                (Some(a), Some(b)) if variant > 0 && overlap => rounded((a * b).sqrt()),
+                (Some(a), Some(b)) if variant > 0 && overlap => {
+                    self.asked.over.axis().rounded((a * b).sqrt())
+                }
                 _ => {
                     found.push(None);
                     continue;
@@ -480,7 +489,7 @@ impl<'a> Driver<'a> {
             let Some((SloSample { messages, .. }, slo)) = fewest else { return Ok(None) };
             if *messages >= part.min(ENOUGH) || (left == 0 && *messages > 0) {
                 return Ok(Some(Pace {
-                    load,
+                    load: over.is_load().then_some(load),
                     is_of_load: slo.workload == self.asked.over.workload(),
                     warmup: warmup.as_secs_f64(),
                     messages_per_second: *messages as f64 / counted.as_secs_f64(),

@@ -12,7 +12,7 @@ use crate::measure::{Run, SloSample, estimate, slow_when_idle, strain};
 use crate::over::Over;
 use crate::question::AskedLine;
 use crate::reach::Reach;
-use plimsoll_stats::search::Judged;
+use plimsoll_stats::search::{Judged, Side};
 
 use crate::search::{ExpectedLines, Found, Line, SearchState, VariantSearch};
 
@@ -25,8 +25,8 @@ pub struct Lines {
     pub over: Over,
     /// The objectives that every variant is searched for.
     pub slos: Vec<Slo>,
-    /// The load that the headroom is measured from.
-    pub at: f64,
+    /// The value that the headroom is measured from; `None` for a key that the scenario does not have.
+    pub at: Option<f64>,
     /// The wanted width of an interval, as a share of the load.
     pub precision: f64,
     /// The greatest number of runs of one load.
@@ -46,7 +46,8 @@ pub struct LineVariant {
     /// The line that the search found, or the reason why there is none.
     #[serde(flatten)]
     pub line: Line,
-    /// The line divided by the load of today: above 1 there is headroom.
+    /// The line divided by today's load, or the inverse for a key whose larger values meet the objectives: above 1 there
+    /// is headroom.
     pub headroom: Option<f64>,
     /// Whether the load of today meets every objective.
     pub today: SearchState,
@@ -80,9 +81,9 @@ pub struct Part {
     pub grew_us: f64,
     /// Its share of the growth of all components (0..=1).
     pub share: f64,
-    /// The load at which the growth begins.
+    /// The load at which the growth begins: the one farthest from the line where the objectives are met.
     pub from: f64,
-    /// The load at which the growth ends, the lowest that violates an objective.
+    /// The load at which the growth ends: the one nearest to the line that violates an objective.
     pub to: f64,
 }
 
@@ -159,46 +160,12 @@ impl Lines {
 
     fn sentence(&self, number: usize, variant: &LineVariant) -> String {
         let shown = |load: f64| self.over.shown(load);
-        let what = self.objectives();
         let line = &variant.line;
         let mut text = format!("{}: ", variant.name);
-        match (line.found(), line.load()) {
-            (Found::Always, _) => {
-                let from =
-                    variant.least.map_or_else(String::new, |least| format!(" from about {}", shown(least)));
-                return format!(
-                    "{text}always meets {what},{from} up to {}, the highest load tried",
-                    shown(self.over.high)
-                );
-            }
-            (Found::Line, None) => {
-                let low = shown(line.low().unwrap_or(self.over.low));
-                text.push_str(&format!("meets {what} at {low}, and what is above is not known"));
-                return variant.unfinished.iter().fold(text, |text, why| text + "; " + why);
-            }
-            (Found::Undecided, None) => {
-                let unfinished =
-                    variant.unfinished.as_ref().map_or_else(String::new, |why| format!("; {why}"));
-                return text + &self.undecided(variant, &what) + &unfinished;
-            }
-            (Found::Never, _) => {
-                let lowest = shown(line.high().unwrap_or(self.over.low));
-                match line.is_not_monotone() {
-                    true => text.push_str(&format!("violates {what} already at {lowest}")),
-                    false => text.push_str(&format!("never meets {what}, not even at {lowest}")),
-                }
-                if let Some(reason) = &variant.reason {
-                    return format!("{text}: {reason}");
-                }
-            }
-            (Found::Line | Found::Undecided, Some(load)) => {
-                let from =
-                    variant.least.map_or_else(String::new, |least| format!("from about {} ", shown(least)));
-                text.push_str(&format!("meets {what} {from}up to {}{}", shown(load), self.range(line)));
-                if let Some(headroom) = variant.headroom {
-                    text.push_str(&format!("; today's {} is {}", shown(self.at), room(headroom)));
-                }
-            }
+        let (head, is_whole) = if self.over.is_load() { self.of_load(variant) } else { self.of_key(variant) };
+        text.push_str(&head);
+        if is_whole {
+            return text;
         }
         if self.slos.len() > 1
             && let Some(slo) = line.binding().and_then(|slo| self.slos.get(slo))
@@ -208,7 +175,7 @@ impl Lines {
         match (&variant.part, &variant.undrained) {
             (_, Some(workload)) => text.push_str(&format!(
                 "; at {} the messages of {workload} pile up until the run ends",
-                shown(line.high().unwrap_or(self.over.high))
+                shown(line.violated().unwrap_or(self.over.high))
             )),
             (Some(part), None) => text.push_str(&format!("; the bottleneck is {}", part.words())),
             (None, None) => {}
@@ -222,12 +189,100 @@ impl Lines {
             text.push_str(&format!("; {}x {word} than {}", figures::number(ratio), base.name));
         }
         if line.is_not_monotone() {
-            text.push_str("; a higher load met them again, so the line is the first to be violated");
+            text.push_str(match self.over.is_load() {
+                true => "; a higher load met them again, so the line is the first to be violated",
+                false => "; a value beyond it met them again, so the knee is the first to be violated",
+            });
         }
         if let Some(unfinished) = &variant.unfinished {
             text.push_str(&format!("; {unfinished}"));
         }
         text
+    }
+
+    /// Writes up to which load a variant meets the objectives, and whether that is the whole sentence.
+    fn of_load(&self, variant: &LineVariant) -> (String, bool) {
+        let shown = |load: f64| self.over.shown(load);
+        let (what, line) = (self.objectives(), &variant.line);
+        let mut text = String::new();
+        match (line.found(), line.load()) {
+            (Found::Always, _) => {
+                let from =
+                    variant.least.map_or_else(String::new, |least| format!(" from about {}", shown(least)));
+                let high = shown(self.over.high);
+                return (format!("always meets {what},{from} up to {high}, the highest load tried"), true);
+            }
+            (Found::Line, None) => {
+                let low = shown(line.low().unwrap_or(self.over.low));
+                text.push_str(&format!("meets {what} at {low}, and what is above is not known"));
+                return (variant.unfinished.iter().fold(text, |text, why| text + "; " + why), true);
+            }
+            (Found::Undecided, None) => {
+                let unfinished =
+                    variant.unfinished.as_ref().map_or_else(String::new, |why| format!("; {why}"));
+                return (self.undecided(variant, &what) + &unfinished, true);
+            }
+            (Found::Never, _) => {
+                let lowest = shown(line.high().unwrap_or(self.over.low));
+                match line.is_not_monotone() {
+                    true => text.push_str(&format!("violates {what} already at {lowest}")),
+                    false => text.push_str(&format!("never meets {what}, not even at {lowest}")),
+                }
+                if let Some(reason) = &variant.reason {
+                    return (format!("{text}: {reason}"), true);
+                }
+            }
+            (Found::Line | Found::Undecided, Some(load)) => {
+                let from =
+                    variant.least.map_or_else(String::new, |least| format!("from about {} ", shown(least)));
+                text.push_str(&format!("meets {what} {from}up to {}{}", shown(load), self.range(line)));
+                if let Some((headroom, at)) = variant.headroom.zip(self.at) {
+                    text.push_str(&format!("; today's {} is {}", shown(at), room(headroom)));
+                }
+            }
+        }
+        (text, false)
+    }
+
+    /// Writes on which side of which value of a key that is no load a variant meets the objectives, and whether that is
+    /// the whole sentence.
+    fn of_key(&self, variant: &LineVariant) -> (String, bool) {
+        let shown = |value: f64| self.over.shown(value);
+        let (what, line) = (self.objectives(), &variant.line);
+        let (low, high) = (shown(self.over.low), shown(self.over.high));
+        let at_both =
+            |verb: &str| format!("{verb} {what} at {low} and at {high}: no knee is known between them");
+        let mut text = match (line.found(), line.load()) {
+            (Found::Always, _) => return (at_both("meets"), true),
+            (Found::Never, _) => at_both("violates"),
+            (Found::Line, Some(knee)) => {
+                let (knee, range) = (shown(knee), self.range(line));
+                match line.side() {
+                    Side::Below => format!("meets {what} up to {knee}{range}"),
+                    Side::Above => format!("meets {what} from {knee}{range} on"),
+                }
+            }
+            _ => {
+                let is_open = |at: &&AtLoad| matches!(at.state, SearchState::Open | SearchState::Running);
+                let open: Vec<String> =
+                    variant.loads.iter().filter(is_open).map(|at| shown(at.load)).collect();
+                let text = format!(
+                    "undecided: the runs at {} do not decide {what}; more seeds or longer runs may",
+                    open.join(" and ")
+                );
+                return (variant.unfinished.iter().fold(text, |text, why| text + "; " + why), true);
+            }
+        };
+        let verdict = match variant.today {
+            SearchState::Keeps => "meets",
+            SearchState::Sinks => "violates",
+            SearchState::Open | SearchState::Running => return (text, false),
+        };
+        if let Some(at) = self.at.filter(|_| line.found() == Found::Line) {
+            let them = if self.slos.len() > 1 { "them" } else { "it" };
+            text.push_str(&format!("; today's {} {verdict} {them}", shown(at)));
+        }
+        (text, false)
     }
 
     /// Writes the result where no load is known to meet the objectives, and the lowest is not known to violate one.
@@ -314,19 +369,22 @@ pub(crate) struct Searched<'a> {
 
 pub(crate) fn assemble<'a>(asked: &AskedLine<'_>, found: impl Iterator<Item = Searched<'a>>) -> Lines {
     let AskedLine { scenario, slos, over, question, .. } = asked;
-    let at = crate::search::rounded(asked.at.unwrap_or(over.today));
+    let at = asked.at.or(over.today).map(|at| over.axis().rounded(at));
     let variants = found.map(|Searched { name, search, reach, versus, unfinished }| {
         let mut line = search.line();
-        if unfinished.is_some() && line.high().is_none() {
+        if unfinished.is_some() && line.violated().is_none() {
             // The highest load so far met the objectives, which says nothing of those above it.
             line = Judged { load: None, ..line.into() }.into();
         }
         let binding = line.binding().or((!slos.is_empty()).then_some(0));
-        let sunk = line.high().and_then(|high| search.loads().find(|(load, ..)| *load == high));
+        let sunk = line.violated().and_then(|high| search.loads().find(|(load, ..)| *load == high));
         LineVariant {
             name: name.to_owned(),
-            headroom: line.load().map(|load| load / at),
-            today: today(search, at, &line, reach),
+            headroom: line.load().zip(at).map(|(load, at)| match line.side() {
+                Side::Below => load / at,
+                Side::Above => at / load,
+            }),
+            today: at.map_or(SearchState::Open, |at| today(search, at, &line, reach)),
             least: reach.floor.map(|floor| floor.least),
             reason: reason(search, &line, reach, over, slos),
             part: part(search, &line, binding),
@@ -369,9 +427,13 @@ impl Lines {
 /// that offers less than an objective demands violates it.
 fn today(search: &VariantSearch<'_>, at: f64, line: &Line, reach: &Reach) -> SearchState {
     match search.state_of(at) {
-        SearchState::Running if line.high().is_some_and(|high| at >= high) => SearchState::Sinks,
+        SearchState::Running if line.violated().is_some_and(|sunk| !line.side().is_nearer(at, sunk)) => {
+            SearchState::Sinks
+        }
         SearchState::Running if reach.floor.is_some_and(|floor| at < floor.least) => SearchState::Sinks,
-        SearchState::Running if line.low().is_some_and(|low| at <= low) && reach.floor.is_none() => {
+        SearchState::Running
+            if line.met().is_some_and(|kept| !line.side().is_nearer(kept, at)) && reach.floor.is_none() =>
+        {
             SearchState::Keeps
         }
         SearchState::Running => SearchState::Open,
@@ -399,7 +461,7 @@ fn reason(
     over: &Over,
     slos: &[Slo],
 ) -> Option<String> {
-    if line.found() != Found::Never || line.is_not_monotone() {
+    if line.found() != Found::Never || line.is_not_monotone() || !over.is_load() {
         return None;
     }
     if let Some(impossible) = &reach.impossible {
@@ -457,13 +519,14 @@ fn parts(runs: &[&Run], slo: usize) -> Vec<f64> {
 /// Returns the component that grew most between the lowest load and the lowest violated one.
 fn part(search: &VariantSearch<'_>, line: &Line, binding: Option<usize>) -> Option<Part> {
     let slo = binding?;
-    let (from, _, low) = search.loads().next()?;
-    let (to, _, high) = search.loads().find(|(load, ..)| Some(*load) == line.high())?;
+    let (lowest, highest) = (search.loads().next()?, search.loads().last()?);
+    let (from, _, low) = line.side().ends(lowest, highest).0;
+    let (to, _, high) = search.loads().find(|(load, ..)| Some(*load) == line.violated())?;
     let after = parts(&high, slo);
     // Of a line below every load, no growth is known: then the largest component counts, except the links.
-    let before = if to > from { parts(&low, slo) } else { vec![0.0; after.len()] };
+    let before = if to != from { parts(&low, slo) } else { vec![0.0; after.len()] };
     let names = &high.first()?.parts;
-    let wires = |name: &str| to <= from && (name == "serialisation" || name == "propagation");
+    let wires = |name: &str| to == from && (name == "serialisation" || name == "propagation");
     let growth: Vec<f64> = after
         .iter()
         .zip(&before)

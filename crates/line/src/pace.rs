@@ -5,8 +5,8 @@ use std::time::Duration;
 /// The pace of a scenario at the load where a search begins, measured by one run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Pace {
-    /// The load at which it was measured.
-    pub(crate) load: f64,
+    /// The load at which it was measured; `None` where the searched key is no load, so that all runs have one length.
+    pub(crate) load: Option<f64>,
     /// Whether the messages are those of the load that is searched.
     pub(crate) is_of_load: bool,
     /// The simulated time before which messages do not count, in seconds.
@@ -33,7 +33,7 @@ impl Pace {
     /// load, they come as fast as that. Otherwise a run at a lower `load` costs less, so it is longer by as much, up to
     /// [`LONGER`].
     pub(crate) fn length(&self, messages: u64, load: f64) -> String {
-        let times = self.load / load;
+        let times = self.load.map_or(1.0, |measured| measured / load);
         let times = if self.is_of_load { times } else { times.clamp(1.0, LONGER) };
         format!("run.duration={}us", (self.simulated(messages as f64 * times) * 1e6).ceil())
     }
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     const PACE: Pace =
-        Pace { load: 0.4, is_of_load: false, warmup: 0.01, messages_per_second: 2_000.0, cost: 200.0 };
+        Pace { load: Some(0.4), is_of_load: false, warmup: 0.01, messages_per_second: 2_000.0, cost: 200.0 };
 
     #[test]
     fn a_run_has_its_warm_up_and_its_messages() {
@@ -86,6 +86,8 @@ mod tests {
         let own = Pace { is_of_load: true, ..PACE };
         assert_eq!(own.length(1_000, 0.8), "run.duration=260000us");
         assert_eq!(own.length(1_000, 0.04), "run.duration=5010000us");
+        let of_key = Pace { load: None, ..PACE };
+        assert_eq!(of_key.length(1_000, 0.2), "run.duration=510000us");
         assert_eq!(PACE.run(1_000), Duration::from_secs(102));
         assert_eq!(PACE.search(1_000, 3, 2), Duration::from_secs(102 * 45));
     }

@@ -43,16 +43,15 @@ impl Lines {
             PageSection {
                 id: "knee",
                 name: "The knee",
-                lead: "Each objective at the loads that were run. A variant's line is between the loads that meet its \
-                       limit and those that violate it.",
+                lead: "Each objective at the values that were run. A variant's line is between those that meet its limit \
+                       and those that violate it.",
                 figures: self.figures(),
                 tables: Vec::new(),
             },
             PageSection {
                 id: "numbers",
                 name: "Numbers",
-                lead: "The 95 % confidence interval runs from the highest load that meets every objective to the \
-                       lowest that violates one.",
+                lead: self.interval_note(),
                 figures: Vec::new(),
                 tables: vec![self.grid()],
             },
@@ -85,7 +84,8 @@ impl Lines {
             Metric::Deadline => "met their deadline",
             _ => slo.subject(),
         };
-        let unit = if self.over.unit == Unit::BitsPerSecond { 1e6 } else { 1.0 };
+        let unit = self.over.unit.scale();
+        let is_load = self.over.is_load();
         let mut curves = Vec::new();
         let (mut low, mut high) = (slo.limit, slo.limit);
         let (mut left, mut right) = (f64::INFINITY, 0.0f64);
@@ -121,7 +121,8 @@ impl Lines {
         series.push(dashed(&slo.text, Color::Reference, [left, right], [slo.limit; 2]));
         for variant in &self.variants {
             if let Some(load) = variant.line.load() {
-                let name = format!("line of {}: {}", variant.name, self.over.shown(load));
+                let what = if is_load { "line" } else { "knee" };
+                let name = format!("{what} of {}: {}", variant.name, self.over.shown(load));
                 series.push(dashed(&name, schemes.color(&variant.name), [load / unit; 2], [bottom, top]));
             }
         }
@@ -135,13 +136,25 @@ impl Lines {
         };
         let x = Axis {
             label: self.over.key.clone(),
-            format: if unit > 1.0 { Format::Rate } else { Format::Number },
+            format: match self.over.unit {
+                Unit::BitsPerSecond => Format::Rate,
+                Unit::Picoseconds => Format::Time,
+                Unit::Bytes => Format::Size,
+                Unit::Share | Unit::PerSecond | Unit::Packets | Unit::Count => Format::Number,
+            },
             log: log(left, right),
             ..Axis::default()
         };
         Chart::lines(
-            format!("{} against the load", slo.subject()),
-            "The loads that were run, with 95 % intervals. Dashed: the limit, and each variant's line.",
+            format!("{} against {}", slo.subject(), if is_load { "the load" } else { &self.over.key }),
+            match is_load {
+                true => {
+                    "The loads that were run, with 95 % intervals. Dashed: the limit, and each variant's line."
+                }
+                false => {
+                    "The values that were run, with 95 % intervals. Dashed: the limit, and each variant's knee."
+                }
+            },
             x,
             y,
             series,

@@ -1,11 +1,11 @@
-//! [`LineQuestion`]: the objectives of a search, the load that it searches, and how exact the line shall be.
+//! [`LineQuestion`]: the objectives of a search, the load or other key that it searches, and how exact the line shall be.
 
 use plimsoll_experiment::question::{self, QuestionError, check_variants, quoted};
 use plimsoll_experiment::slo::Slo;
 use plimsoll_report::{Format, TableStyle};
 use plimsoll_results::RunDir;
 use plimsoll_results::run_dir::{self, RunPlan};
-use plimsoll_scenario::Scenario;
+use plimsoll_scenario::{Overrides, Scenario, ScenarioError};
 
 use crate::lines::Lines;
 use crate::over::{Over, OverError};
@@ -17,11 +17,11 @@ use crate::search::ExpectedLines;
 pub struct LineQuestion {
     /// The objectives, such as `p99(query) < 1ms`; if empty, the objectives of the scenario's table `slo`.
     pub slo: Vec<String>,
-    /// The load to search, by its key or its workload.
+    /// The load to search, by its key or its workload, or any other key of a number.
     pub over: Option<String>,
-    /// The load to judge beside the line, as the scenario writes it; the scenario's own if `None`.
+    /// The value to judge beside the line, as the scenario writes it; the scenario's own if `None`.
     pub at: Option<String>,
-    /// The lowest and the highest load of the search: `LOW..HIGH`.
+    /// The lowest and the highest value of the search: `LOW..HIGH`. A key that is no load needs them.
     pub within: Option<String>,
     /// The wanted width of a line's interval, as a share of the load.
     pub precision: f64,
@@ -60,7 +60,7 @@ pub struct AskedLine<'a> {
     pub slos: Vec<Slo>,
     /// The key of the scenario whose value is searched.
     pub over: Over,
-    /// The load to judge beside the line, in the unit of `over`; today's if `None`.
+    /// The value to judge beside the line, in the unit of `over`; today's if `None`.
     pub at: Option<f64>,
     /// The lines that a search of a smaller network found, by variant, with which this one begins.
     pub expected: ExpectedLines,
@@ -77,6 +77,9 @@ pub enum LineQuestionError {
     /// The scenario has no load that can be searched.
     #[error(transparent)]
     Over(#[from] OverError),
+    /// The scenario has no such key, or is invalid with its value at an end of the range.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Scenario(Vec<ScenarioError>),
     /// The question names no objective, and neither does the scenario.
     #[error("no objective; give one with `--slo 'p99(NAME) < 1ms'`, or in the scenario's table `slo`")]
     NoObjective,
@@ -101,15 +104,7 @@ impl LineQuestion {
                           duration with `--set run.duration=...`";
             return Err(part("--messages", reason.to_owned()).into());
         }
-        let mut over = Over::find(scenario.points(), self.over.as_deref())?;
-        if let Some(within) = &self.within {
-            let ends = within.split_once("..");
-            let ends =
-                ends.ok_or_else(|| part("--within", "write LOW..HIGH, such as 0.05..0.9".to_owned()))?;
-            let read = |text: &str| over.parse(text).map_err(|reason| part("--within", reason));
-            let (low, high) = (read(ends.0)?, read(ends.1)?);
-            over = over.within(low, high)?;
-        }
+        let over = self.searched(scenario)?;
         let at = self.at.as_deref().map(|text| over.parse(text).map_err(|reason| part("--at", reason)));
         Ok(AskedLine {
             scenario,
@@ -119,6 +114,32 @@ impl LineQuestion {
             expected: ExpectedLines::new(),
             question: self,
         })
+    }
+
+    /// Returns the key to search: a load, or, within the range that is given, any key whose values at both ends of the
+    /// range the scenario accepts.
+    fn searched(&self, scenario: &Scenario) -> Result<Over, LineQuestionError> {
+        let part = |reason: String| QuestionError::Part { place: "--within".to_owned(), reason };
+        match (Over::find(scenario.points(), self.over.as_deref()), &self.within) {
+            (Ok(load), None) => Ok(load),
+            (Ok(load), Some(within)) => {
+                let ends = within.split_once("..");
+                let ends = ends.ok_or_else(|| part("write LOW..HIGH, such as 0.05..0.9".to_owned()))?;
+                let read = |text: &str| load.parse(text).map_err(part);
+                let (low, high) = (read(ends.0)?, read(ends.1)?);
+                Ok(load.within(low, high)?)
+            }
+            (Err(OverError::Unknown { key, .. }), Some(within)) => {
+                let over = Over::of_key(scenario.points(), &key, within).map_err(part)?;
+                for end in [over.low, over.high] {
+                    let mut overrides = Overrides { replicates: 1, ..scenario.overrides().clone() };
+                    overrides.set.push(format!("{key}={}", over.written(end)));
+                    scenario.with_overrides(&overrides).map_err(LineQuestionError::Scenario)?;
+                }
+                Ok(over)
+            }
+            (Err(error), _) => Err(error.into()),
+        }
     }
 }
 

@@ -33,7 +33,7 @@ impl Lines {
                     sentences.iter().map(|one| format!("* {}\n", escape_markdown(one))).collect();
                 let warnings = self.warnings.iter().cloned().chain(self.said());
                 items.extend(warnings.map(|one| format!("* **Warning:** {}\n", escape_markdown(&one))));
-                format!("{}\n{INTERVAL}\n\n{}", self.grid().to_markdown(), items.concat())
+                format!("{}\n{}\n\n{}", self.grid().to_markdown(), self.interval_note(), items.concat())
             }
         }
     }
@@ -43,7 +43,7 @@ impl Lines {
         let sentences: String = self.sentences().iter().map(|text| sentence(text, style)).collect();
         let warning = |text: String| format!("{}\n", style.prose(&format!("warning: {}", printable(&text))));
         let warnings: String = self.said().into_iter().map(warning).collect();
-        format!("{table}\n{}\n\n{sentences}{warnings}", dim(&style.prose(INTERVAL), style))
+        format!("{table}\n{}\n\n{sentences}{warnings}", dim(&style.prose(self.interval_note()), style))
     }
 
     /// Makes the table with one row a variant.
@@ -51,49 +51,71 @@ impl Lines {
         let column = Column::new;
         let plain = |value: String| TableCell::plain(value);
         let schemes = self.schemes();
-        let mut columns = vec![
-            column("the line", "load"),
-            column("the line", "95 % interval"),
-            column("today", &format!("at {}", self.over.shown(self.at))),
+        let (of, value) = if self.over.is_load() { ("the line", "load") } else { ("the knee", "value") };
+        let at = self.at.map_or_else(String::new, |at| self.over.shown(at));
+        let is_shown = |column: &Column| {
+            // Where there is one objective, the title has it; a key without a value of today's has nothing beside it.
+            !(column.name == "objective" && self.slos.len() == 1)
+                && !(column.group == "today" && self.at.is_none())
+        };
+        let columns = [
+            column(of, value),
+            column(of, "95 % interval"),
+            column("today", &format!("at {at}")),
             column("today", "headroom"),
             column("bottleneck", "component"),
             column("bottleneck", "objective"),
             column("", "runs"),
         ];
-        // Where there is one objective, the title has it.
-        let several = self.slos.len() > 1;
-        if !several {
-            columns.remove(OBJECTIVE);
-        }
+        let shown: Vec<bool> = columns.iter().map(is_shown).collect();
         let rows = self.variants.iter().enumerate().map(|(number, variant)| {
             let line = &variant.line;
             let load = match line.load() {
                 Some(load) => self.over.shown(load),
                 None if line.found() == Found::Line => "undecided".to_owned(),
-                None => found_word(line.found()).to_owned(),
+                None => self.found_word(line.found()).to_owned(),
             };
             let binding = line.binding().and_then(|slo| self.slos.get(slo));
             let runs: usize = variant.loads.iter().map(|at| at.runs).sum();
-            let mut row = Row {
+            let cells = [
+                TableCell { best: self.is_best(number), ..plain(load) },
+                plain(self.interval(line)),
+                plain(state_word(variant.today).to_owned()),
+                plain(variant.headroom.map_or_else(String::new, |h| format!("{}x", figures::number(h)))),
+                plain(part_word(variant)),
+                plain(binding.map_or_else(String::new, |slo| slo.text.clone())),
+                plain(figures::count(runs as u64)),
+            ];
+            Row {
                 label: variant.name.clone(),
                 scheme: schemes.find(&variant.name),
-                cells: vec![
-                    TableCell { best: self.is_best(number), ..plain(load) },
-                    plain(self.interval(line)),
-                    plain(state_word(variant.today).to_owned()),
-                    plain(variant.headroom.map_or_else(String::new, |h| format!("{}x", figures::number(h)))),
-                    plain(part_word(variant)),
-                    plain(binding.map_or_else(String::new, |slo| slo.text.clone())),
-                    plain(figures::count(runs as u64)),
-                ],
-            };
-            if !several {
-                row.cells.remove(OBJECTIVE);
+                cells: cells
+                    .into_iter()
+                    .zip(&shown)
+                    .filter(|(_, shown)| **shown)
+                    .map(|(cell, _)| cell)
+                    .collect(),
             }
-            row
         });
-        let title = format!("Load line of {} for {}", self.over.key, self.objectives());
-        Grid { title, corner: "variant".to_owned(), rows: rows.collect(), columns, notes: Vec::new() }
+        let rows: Vec<Row> = rows.collect();
+        let columns = columns.into_iter().zip(&shown).filter(|(_, shown)| **shown).map(|(column, _)| column);
+        let what = if self.over.is_load() { "Load line" } else { "Knee" };
+        let title = format!("{what} of {} for {}", self.over.key, self.objectives());
+        Grid { title, corner: "variant".to_owned(), rows, columns: columns.collect(), notes: Vec::new() }
+    }
+
+    /// Returns what the ends of an interval are.
+    pub(crate) fn interval_note(&self) -> &'static str {
+        if self.over.is_load() { INTERVAL } else { INTERVAL_OF_KEY }
+    }
+
+    /// Returns the word for a kind of result.
+    fn found_word(&self, found: Found) -> &'static str {
+        match found {
+            Found::Never if !self.over.is_load() => "violated at both ends",
+            Found::Always if !self.over.is_load() => "met at both ends",
+            found => found_word(found),
+        }
     }
 
     /// Whether the interval of a variant's line lies above the intervals of all others.
@@ -108,7 +130,10 @@ impl Lines {
         };
         let Some(least) = least(&self.variants[number]) else { return false };
         let mut others = self.variants.iter().enumerate().filter(|(other, _)| *other != number);
-        self.variants.len() > 1 && others.all(|(_, other)| most(other).is_some_and(|most| most < least))
+        // Of another key than a load, more is not better.
+        self.over.is_load()
+            && self.variants.len() > 1
+            && others.all(|(_, other)| most(other).is_some_and(|most| most < least))
     }
 
     /// Makes the table of every load that was run: one row a load.
@@ -137,7 +162,7 @@ impl Lines {
         });
         Grid {
             title: self.slos[slo].text.clone(),
-            corner: "load".to_owned(),
+            corner: if self.over.is_load() { "load" } else { "value" }.to_owned(),
             rows: rows.collect(),
             columns: columns.collect(),
             notes: Vec::new(),
@@ -200,11 +225,11 @@ impl Lines {
     }
 }
 
-/// The column of the objective that is violated first.
-const OBJECTIVE: usize = 5;
-
 const INTERVAL: &str =
     "95 % interval: from the highest load that meets every objective to the lowest that violates one.";
+
+const INTERVAL_OF_KEY: &str = "95 % interval: between the nearest two values of which one meets every objective and the \
+                               other violates one.";
 
 fn found_word(found: Found) -> &'static str {
     match found {

@@ -16,6 +16,17 @@
 //! 6. At last the lower end gets more seeds until rare bad runs would have shown. If they show, or the seeds do not
 //!    suffice, it is open, and the search continues below it.
 //!
+//! A *load* meets objectives up to its line. Of another key (`SearchAxis::side` is `None`) nobody knows whether more of it
+//! is better, so both ends of the range are run first:
+//!
+//! ```text
+//! met ─────┐                    ┌───── met        met ─────────── met
+//!          └── violated   violated ─┘             violated ─ violated
+//! below the line            above the line        no knee is known: the search ends
+//! ```
+//!
+//! From then on, steps 3 to 6 apply, from the end that meets the objectives to the one that does not.
+//!
 //! The 95 % confidence *interval* of the line runs from the highest load that meets every objective to the lowest that
 //! violates one. A load that meets them above an open one whose runs are over a limit in the mean does not count as a
 //! lower end, as one of the two is chance. The line itself is where the mean of the measured numbers, taken linearly
@@ -27,7 +38,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::verdict::{Looks, Verdict};
 
-pub use crate::line::{Found, Judged, Line};
+pub use crate::line::{Found, Judged, Line, Side};
 
 /// The objectives of a search: the measurements of its runs, and whether these meet the objectives.
 pub trait Objectives {
@@ -78,6 +89,22 @@ pub struct SearchRange {
     pub precision: f64,
     /// The greatest number of runs of one load.
     pub replicates_max: u32,
+    /// What is searched: a load, or the values of another key.
+    pub axis: SearchAxis,
+}
+
+/// The quantity that a search varies, which is called a load here whatever it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SearchAxis {
+    /// The side of the line on which the objectives are met; `None` where the runs at both ends have to show it.
+    pub side: Option<Side>,
+    /// Whether only whole numbers are values.
+    pub is_whole: bool,
+}
+
+impl SearchAxis {
+    /// A load: objectives are met below the line.
+    pub const LOAD: SearchAxis = SearchAxis { side: Some(Side::Below), is_whole: false };
 }
 
 /// A run that a search needs.
@@ -125,11 +152,19 @@ pub fn rounded(load: f64) -> f64 {
     format!("{load:.3e}").parse().unwrap_or(load)
 }
 
+impl SearchAxis {
+    /// Rounds a load to one that may be run.
+    pub fn rounded(self, load: f64) -> f64 {
+        if self.is_whole { rounded(load).round().max(1.0) } else { rounded(load) }
+    }
+}
+
 impl<O: Objectives> Search<O> {
     /// Makes a search that has not begun. The loads of `range` are rounded to four significant digits.
     pub fn new(objectives: O, range: SearchRange) -> Search<O> {
-        let (low, high) = (rounded(range.low), rounded(range.high));
-        let start = rounded(range.start).clamp(low, high);
+        let on_axis = |load| range.axis.rounded(load);
+        let (low, high) = (on_axis(range.low), on_axis(range.high));
+        let start = on_axis(range.start).clamp(low, high);
         let mut search = Search {
             objectives,
             range: SearchRange { low, start, high, ..range },
@@ -138,7 +173,8 @@ impl<O: Objectives> Search<O> {
             abandoned: BTreeSet::new(),
             ruled_out: false,
         };
-        for load in [low, start] {
+        let first = if range.axis.side.is_some() { [low, start] } else { [low, high] };
+        for load in first {
             search.loads.insert(load.to_bits(), BTreeMap::new());
         }
         search
@@ -192,25 +228,45 @@ impl<O: Objectives> Search<O> {
     /// Returns the current estimate of the line; it is final once no more runs are needed.
     pub fn line(&self) -> Line {
         let SearchRange { low, high, .. } = self.range;
-        let Bracket { kept, sunk, above, .. } = self.known();
+        let side = self.side();
+        let (nearest, farthest) = side.ends(low, high);
+        let judged = |found, load, kept, sunk, binding, not_monotone| {
+            let (low, high) = side.ends(kept, sunk);
+            Line::from(Judged { found, load, low, high, binding, not_monotone, side })
+        };
         if self.ruled_out {
-            let judged = Judged {
-                found: Found::Never,
-                load: None,
-                low: None,
-                high: Some(low),
-                binding: None,
-                not_monotone: false,
-            };
-            return judged.into();
+            return judged(Found::Never, None, None, Some(nearest), None, false);
         }
+        if !self.are_ends_judged() {
+            return judged(Found::Undecided, None, None, None, None, false);
+        }
+        let Bracket { kept, sunk, above, .. } = self.known();
         let found = match (kept, sunk) {
-            (None, Some(sunk)) if sunk <= low => Found::Never,
-            (Some(kept), None) if kept >= high => Found::Always,
+            (None, Some(sunk)) if !side.is_nearer(nearest, sunk) => Found::Never,
+            (Some(kept), None) if !side.is_nearer(kept, farthest) => Found::Always,
             _ => Found::Line,
         };
         let (load, binding) = self.crossing(kept, sunk);
-        Judged { found, load, low: kept, high: sunk, binding, not_monotone: above }.into()
+        judged(found, load, kept, sunk, binding, above)
+    }
+
+    /// Returns the side on which the objectives are met, as far as the runs at the ends show it.
+    fn side(&self) -> Side {
+        self.range.axis.side.unwrap_or_else(|| match self.states_of_ends() {
+            (SearchState::Sinks, high) if high != SearchState::Sinks => Side::Above,
+            _ => Side::Below,
+        })
+    }
+
+    fn states_of_ends(&self) -> (SearchState, SearchState) {
+        (self.state_of(self.range.low), self.state_of(self.range.high))
+    }
+
+    /// Returns whether the runs at both ends decide; true where the side is known without them.
+    fn are_ends_judged(&self) -> bool {
+        let (low, high) = self.states_of_ends();
+        let is_judged = |state| matches!(state, SearchState::Keeps | SearchState::Sinks);
+        self.range.axis.side.is_some() || (is_judged(low) && is_judged(high))
     }
 
     /// Returns whether the load that meets every objective does so for certain; true where there is none.
@@ -224,14 +280,19 @@ impl<O: Objectives> Search<O> {
         if self.ruled_out {
             return 0;
         }
-        let SearchRange { low, high, precision, .. } = self.range;
+        let SearchRange { low, high, precision, axis, .. } = self.range;
         let running = self.loads.keys().copied().filter(|&bits| self.state(bits) == SearchState::Running);
         let pending: usize = running.map(|bits| self.missing(bits).len()).sum();
         let Bracket { kept, sunk, .. } = self.known();
-        if kept.is_some_and(|kept| kept >= high) || sunk.is_some_and(|sunk| sunk <= low) {
+        let side = self.side();
+        let (nearest, farthest) = side.ends(low, high);
+        if kept.is_some_and(|kept| !side.is_nearer(kept, farthest))
+            || sunk.is_some_and(|sunk| !side.is_nearer(nearest, sunk))
+            || (axis.side.is_none() && pending == 0 && !self.has_knee())
+        {
             return pending;
         }
-        let width = (sunk.unwrap_or(high) / kept.unwrap_or(low)).ln() / (1.0 + precision).ln();
+        let width = (sunk.unwrap_or(farthest) / kept.unwrap_or(nearest)).ln().abs() / (1.0 + precision).ln();
         let steps = width.max(1.0).log2().ceil();
         let judged: Vec<usize> = self.loads.values().map(BTreeMap::len).filter(|runs| *runs > 0).collect();
         let each = judged.iter().sum::<usize>() as f64 / judged.len().max(1) as f64;
@@ -303,8 +364,8 @@ impl<O: Objectives> Search<O> {
     /// Returns whether a load between the ends of the interval has fewer seeds than another would get: its mean is not
     /// comparable, as the first seeds deviate to the same side at all loads.
     fn was_given_up(&self, bits: u64, runs: usize, kept: Option<f64>) -> bool {
-        let is_between =
-            kept.is_none_or(|kept| f64::from_bits(bits) > kept) && self.state(bits) != SearchState::Sinks;
+        let is_between = kept.is_none_or(|kept| self.side().is_nearer(kept, f64::from_bits(bits)))
+            && self.state(bits) != SearchState::Sinks;
         is_between && self.looks.all().last().is_some_and(|most| runs < *most as usize)
     }
 
@@ -315,16 +376,30 @@ impl<O: Objectives> Search<O> {
         (0..self.objectives.count()).any(|objective| strain(objective).is_some_and(|strain| strain > 1.0))
     }
 
+    /// Returns whether the ends of the range of another key than a load differ, so that a knee is between them.
+    fn has_knee(&self) -> bool {
+        let (low, high) = self.states_of_ends();
+        self.are_ends_judged() && low != high
+    }
+
     /// Chooses the next load to try, once all that have been tried are judged.
     fn next_load(&self) -> Option<f64> {
-        let SearchRange { low, high, precision, .. } = self.range;
+        let SearchRange { low, high, precision, axis, .. } = self.range;
+        if axis.side.is_none() {
+            if !self.has_knee() {
+                return None;
+            }
+            if !self.loads.contains_key(&self.range.start.to_bits()) {
+                return Some(self.range.start);
+            }
+        }
         let Bracket { kept, sunk, open, .. } = self.known();
         let Some(sunk) = sunk else {
             let from = kept.unwrap_or(low);
             let mut abandoned = self.abandoned.iter().map(|&bits| f64::from_bits(bits));
             if let Some(to) = abandoned.find(|load| *load >= from) {
                 // Loads above it cannot be measured either.
-                let middle = rounded((from * to).sqrt());
+                let middle = axis.rounded((from * to).sqrt());
                 let is_wide = (to / from).ln() > (1.0 + precision).ln();
                 return (is_wide && !self.loads.contains_key(&middle.to_bits())).then_some(middle);
             }
@@ -334,23 +409,26 @@ impl<O: Objectives> Search<O> {
             let next = match self.range.expected.map(rounded).filter(|expected| *expected > most) {
                 Some(expected) => expected.min(high),
                 None if is_far_below => high,
-                None => rounded((most * STEP).min(high)),
+                None => axis.rounded((most * STEP).min(high)),
             };
             return (most < high && next > most).then_some(next);
         };
-        // The lowest load is always tried, so without a kept one it is sunk or open.
-        if kept.is_none() && sunk <= low {
+        let side = self.side();
+        let (nearest, _) = side.ends(low, high);
+        // The end where objectives are met is always tried, so without a kept load it is sunk or open.
+        if kept.is_none() && !side.is_nearer(nearest, sunk) {
             return None;
         }
-        let kept = kept.unwrap_or(low);
+        let kept = kept.unwrap_or(nearest);
         let first = open.first().copied().unwrap_or(sunk);
         let last = open.last().copied().unwrap_or(kept);
+        let width = |from: f64, to: f64| (to / from).ln().abs();
         // The step is a factor of the load: without noise the whole, with noise a quarter of it, in the logarithm.
-        let whole = if open.is_empty() { 0.0 } else { (sunk / kept).ln() / 4.0 };
+        let whole = if open.is_empty() { 0.0 } else { width(kept, sunk) / 4.0 };
         let near = whole.max((1.0 + precision).ln());
         for (from, to) in [(kept, first), (last, sunk)] {
-            let middle = rounded((from * to).sqrt());
-            if (to / from).ln() > near && !self.loads.contains_key(&middle.to_bits()) {
+            let middle = axis.rounded((from * to).sqrt());
+            if width(from, to) > near && !self.loads.contains_key(&middle.to_bits()) {
                 return Some(middle);
             }
         }
@@ -358,22 +436,26 @@ impl<O: Objectives> Search<O> {
     }
 
     fn known(&self) -> Bracket {
-        let states: Vec<(f64, SearchState)> =
+        let side = self.side();
+        let mut states: Vec<(f64, SearchState)> =
             self.loads.keys().map(|&bits| (f64::from_bits(bits), self.state(bits))).collect();
+        if side == Side::Above {
+            states.reverse();
+        }
         let of = |wanted: SearchState| {
             states.iter().filter(move |(_, state)| *state == wanted).map(|(load, _)| *load)
         };
         let sunk = of(SearchState::Sinks).next();
-        let below = |load: &f64| sunk.is_none_or(|sunk| *load < sunk);
+        let below = |load: &f64| sunk.is_none_or(|sunk| side.is_nearer(*load, sunk));
         let doubtful = of(SearchState::Open).find(|load| self.is_over_in_the_mean(*load));
         let kept = of(SearchState::Keeps)
-            .rfind(|load| below(load) && doubtful.is_none_or(|doubtful| *load < doubtful));
+            .rfind(|load| below(load) && doubtful.is_none_or(|doubtful| side.is_nearer(*load, doubtful)));
         Bracket {
             kept,
             sunk,
             open: of(SearchState::Open)
                 .filter(below)
-                .filter(|load| kept.is_none_or(|kept| *load > kept))
+                .filter(|load| kept.is_none_or(|kept| side.is_nearer(kept, *load)))
                 .collect(),
             above: of(SearchState::Keeps).any(|load| !below(&load)),
         }
@@ -381,7 +463,11 @@ impl<O: Objectives> Search<O> {
 
     /// Returns the load at which the first objective reaches its limit, and the number of that objective.
     fn crossing(&self, kept: Option<f64>, sunk: Option<f64>) -> (Option<f64>, Option<usize>) {
-        let inside = |load: f64| kept.is_none_or(|kept| load >= kept) && sunk.is_none_or(|sunk| load <= sunk);
+        let side = self.side();
+        let inside = |load: f64| {
+            kept.is_none_or(|kept| !side.is_nearer(load, kept))
+                && sunk.is_none_or(|sunk| !side.is_nearer(sunk, load))
+        };
         let middle = || {
             Some(match (kept, sunk) {
                 (Some(kept), Some(sunk)) => (kept * sunk).sqrt(),
@@ -396,18 +482,21 @@ impl<O: Objectives> Search<O> {
                     && inside(f64::from_bits(**bits))
                     && !self.was_given_up(**bits, runs.len(), kept)
             });
-            let strains: Vec<(f64, f64)> = points
+            let mut strains: Vec<(f64, f64)> = points
                 .filter_map(|(bits, runs)| {
                     let runs: Vec<&O::Run> = runs.values().collect();
                     Some((f64::from_bits(*bits), self.objectives.strain(number, &runs)?))
                 })
                 .collect();
+            if side == Side::Above {
+                strains.reverse();
+            }
             let here = match strains.first() {
                 Some(&(load, strain)) if strain > 1.0 => Some(load),
                 _ => strains.windows(2).find(|pair| pair[0].1 <= 1.0 && pair[1].1 > 1.0).map(between),
             };
             if let Some(load) = here
-                && first.is_none_or(|(least, _)| load < least)
+                && first.is_none_or(|(least, _)| side.is_nearer(load, least))
             {
                 first = Some((load, number));
             }
@@ -420,7 +509,7 @@ impl<O: Objectives> Search<O> {
     }
 }
 
-/// The bracket that the judged loads give.
+/// The bracket that the judged loads give, from the side on which the objectives are met: below it is nearer to that side.
 struct Bracket {
     /// The highest load that meets the objectives below every violated one and every doubtful one.
     kept: Option<f64>,

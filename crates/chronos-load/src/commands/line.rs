@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, ensure};
 use clap::Args;
 use plimsoll_process::note;
-use plimsoll_stats::search::SearchRange;
+use plimsoll_stats::search::{SearchAxis, SearchRange};
 use plimsoll_units::whole;
 
 use super::run::parse_rate;
@@ -85,6 +85,7 @@ impl LoadLine {
             expected: None,
             precision: self.resolution,
             replicates_max: self.rounds,
+            axis: SearchAxis::LOAD,
         };
         if let Some(limit) = self.slos.iter().map(|slo| slo.limit).min() {
             ready.compare_with(limit);

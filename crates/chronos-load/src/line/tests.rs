@@ -1,5 +1,6 @@
 //! The search against made-up servers whose line is known.
 
+use plimsoll_stats::search::SearchAxis;
 use plimsoll_units::{Span, Time};
 
 use super::*;
@@ -14,6 +15,7 @@ const RANGE: SearchRange = SearchRange {
     expected: None,
     precision: 0.05,
     replicates_max: 16,
+    axis: SearchAxis::LOAD,
 };
 
 /// A round of 10,000 operations, `over` of which take 2 ms and the others 100 us; `lag_us` is the generator's own.

@@ -4,10 +4,21 @@
 use plimsoll_line::Slo;
 use plimsoll_line::measure::{Run, SloSample};
 use plimsoll_line::search::{Found, Line, SearchRange, SearchState, Slos, VariantSearch};
+use plimsoll_stats::search::{SearchAxis, Side};
 use proptest::prelude::*;
 
-const RANGE: SearchRange =
-    SearchRange { low: 0.004, start: 0.4, high: 0.99, expected: None, precision: 0.05, replicates_max: 32 };
+const RANGE: SearchRange = SearchRange {
+    low: 0.004,
+    start: 0.4,
+    high: 0.99,
+    expected: None,
+    precision: 0.05,
+    replicates_max: 32,
+    axis: SearchAxis::LOAD,
+};
+
+/// A key that is no load, of which nobody knows on which side of its knee the objectives are met.
+const KEY: SearchRange = SearchRange { axis: SearchAxis { side: None, is_whole: false }, ..RANGE };
 
 /// SplitMix64, so that a network is a function of its seed.
 fn uniform(seed: u64) -> f64 {
@@ -170,6 +181,53 @@ fn a_metric_that_falls_again_is_told() {
     let kept_above =
         loads.iter().any(|(load, state)| *state == SearchState::Keeps && *load > line.high().unwrap());
     assert_eq!(line.is_not_monotone(), kept_above, "{loads:?}");
+}
+
+/// The share over the limit rises through 1 % at a knee, or falls through it.
+#[test]
+fn the_ends_show_on_which_side_of_a_knee_objectives_are_met() {
+    for (knee_at, side) in [(0.02, Side::Below), (0.3, Side::Below), (0.3, Side::Above), (0.02, Side::Above)]
+    {
+        let share = |load: f64, _| match side {
+            Side::Below => knee(load, knee_at, 2.0),
+            Side::Above => knee(knee_at, load, 2.0),
+        };
+        let (line, runs, loads) = search(KEY, share);
+        assert_eq!((line.found(), line.side()), (Found::Line, side), "{loads:?}");
+        let (low, load, high) = (line.low().unwrap(), line.load().unwrap(), line.high().unwrap());
+        assert!(low < load && load < high && low <= knee_at && knee_at <= high, "{line:?}");
+        assert!((load / knee_at - 1.0).abs() < 0.03 && high / low < 1.12, "{line:?}");
+        assert_eq!(
+            (line.met(), line.violated()),
+            if side == Side::Below { (Some(low), Some(high)) } else { (Some(high), Some(low)) }
+        );
+        assert!(runs < 300, "{runs}");
+    }
+}
+
+#[test]
+fn ends_that_agree_or_do_not_decide_end_the_search() {
+    let at = |states: &[(f64, SearchState)]| states.iter().map(|(load, _)| *load).collect::<Vec<_>>();
+    // A valley between the ends is not looked for.
+    let (line, _, loads) = search(KEY, |load, _| if load == 0.4 { 0.5 } else { 0.001 });
+    assert_eq!((line.found(), line.load(), at(&loads)), (Found::Always, None, vec![0.004, 0.99]));
+    let (line, _, loads) = search(KEY, |_, _| 0.5);
+    assert_eq!((line.found(), line.load(), at(&loads)), (Found::Never, None, vec![0.004, 0.99]));
+    let open = |replicate: u32| 0.01 + if replicate.is_multiple_of(2) { 0.005 } else { -0.005 };
+    let (line, _, loads) = search(KEY, |load, replicate| if load > 0.5 { open(replicate) } else { 0.001 });
+    assert_eq!(
+        (line.found(), line.low(), line.high(), at(&loads)),
+        (Found::Undecided, None, None, vec![0.004, 0.99])
+    );
+}
+
+#[test]
+fn whole_numbers_alone_are_tried_where_the_key_is_one() {
+    let axis = SearchAxis { side: None, is_whole: true };
+    let range = SearchRange { low: 1.0, start: 3.0, high: 40.0, axis, ..RANGE };
+    let (line, _, loads) = search(range, |load, _| knee(6.5, load, 3.0));
+    assert!(loads.iter().all(|(load, _)| load.fract() == 0.0), "{loads:?}");
+    assert_eq!((line.violated(), line.met(), line.side()), (Some(6.0), Some(7.0), Side::Above));
 }
 
 #[test]
