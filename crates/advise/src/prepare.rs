@@ -87,6 +87,14 @@ const MESSAGES: u64 = 2_000;
 /// The most other workloads whose numbers are compared.
 const OTHERS_MAX: usize = 8;
 
+/// Returns why a candidate is none for the scenario of `model`, if its transport is carried out elsewhere: TCP by the
+/// hosts, and RoCE by their NICs.
+fn other_family(model: &Model, candidate: &Model) -> Option<String> {
+    let [own, other] = [model, candidate].map(|model| model.transport.kind.describe().family);
+    (own.is_roce != other.is_roce)
+        .then(|| format!("its transport is of {}, and the scenario's of {}", other.name, own.name))
+}
+
 /// Makes the variants of a scenario, and measures how long a run has to be.
 ///
 /// # Errors
@@ -133,6 +141,10 @@ pub fn prepare(
             Err(errors) => untried.push((candidate.name, reason(&errors))),
             Ok(made) => {
                 let own = made.points().iter().find(|point| point.variant == candidate.name);
+                if let Some(other) = own.and_then(|own| other_family(&point.model, &own.model)) {
+                    untried.push((candidate.name, other));
+                    continue;
+                }
                 let mut tuned = own.map_or_else(Vec::new, |point| base.tuned(&candidate, &lines, point));
                 tuned.retain(|one| {
                     let made = base.scenario(length, std::slice::from_ref(one));
