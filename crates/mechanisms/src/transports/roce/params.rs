@@ -57,10 +57,13 @@ pub struct RoceParams {
     /// HPCC's target and steps.
     pub hpcc: HpccParams,
     /// TIMELY's thresholds and steps.
+    #[serde(skip_serializing_if = "is_default")]
     pub timely: TimelyParams,
     /// PowerTCP's target and steps, for `powertcp` and `theta-powertcp`.
+    #[serde(skip_serializing_if = "is_default")]
     pub powertcp: PowerTcpParams,
     /// The steps of `roce-dctcp`.
+    #[serde(skip_serializing_if = "is_default")]
     pub dctcp: RoceDctcpParams,
 }
 
@@ -86,6 +89,11 @@ impl Default for RoceParams {
             dctcp: RoceDctcpParams::default(),
         }
     }
+}
+
+/// Returns whether a controller's keys all have their defaults, so that a scenario of another one need not write them.
+fn is_default<P: Default + PartialEq>(params: &P) -> bool {
+    *params == P::default()
 }
 
 /// The limit of a queue pair's outstanding bytes.

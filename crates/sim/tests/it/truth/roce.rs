@@ -95,6 +95,147 @@ fn dcqcn_shares_a_link_and_a_window_keeps_its_queue_short() {
     }
 }
 
+/// The mean rate of each flow in the second half of a run, in Gb/s.
+fn rates(run: &Run, flows: u32, ms: u64) -> Vec<f64> {
+    let half = Time::ZERO + Span::from_us(500 * ms);
+    let mut rates = vec![(0.0, 0); flows as usize];
+    for point in run.series.iter().filter(|point| point.time > half) {
+        let (sum, count) = &mut rates[point.connection as usize];
+        (*sum, *count) = (*sum + point.rate.as_bps() as f64 / 1e9, *count + 1);
+    }
+    rates.into_iter().map(|(sum, count)| sum / f64::from(count)).collect()
+}
+
+/// One message between two hosts on idle links, with TIMELY's `high` at `high`. A packet of 1,048 B and its
+/// acknowledgement of 60 B take 2 x 838.4 ns + 2 x 48 ns + 4 us = 5,772.8 ns.
+fn timely_alone(high: &str) -> Run {
+    incast(
+        1,
+        "10Gbps",
+        1,
+        &format!("kind = 'timely'\nroce.timely = {{ low = '1ns', high = '{high}', min_rate = '1Gbps' }}"),
+        "",
+    )
+}
+
+#[test]
+fn an_idle_path_gives_exactly_the_base_round_trip_time() {
+    // A sample above `high` cuts, if only by 0.014 % a nanosecond; one at it does not.
+    let [at, below] = ["5772800ps", "5771800ps"].map(|high| rates(&timely_alone(high), 1, 1)[0]);
+    let full = 10.0 * 1_000.0 / 1_048.0;
+    assert!((at - full).abs() < 0.01 * full && below < 0.99 * at, "{at} {below}");
+}
+
+/// Eight flows of TIMELY over a link of 10 Gb/s, of which one starts when the others have settled.
+fn timely(form: &str) -> Run {
+    run(&format!(
+        "version = 1\ntitle = 'TIMELY'\n[run]\nduration = '400ms'\n\
+         [topology]\nkind = 'rack'\nhosts = 9\nrate = '10Gbps'\ndelay = '1us'\n\
+         [port.switch]\nbuffer = '32MB'\n\
+         [transport]\nkind = 'timely'\nsegment = '1000B'\nheader = '48B'\nroce.timely = {{ {form} }}\n\
+         [workload.w]\nkind = 'flows'\nfrom = 'others'\nto = 'client'\nstart_within = '20ms'\n\
+         [observe]\nlinks = true\nflow_series = '1ms'\nqueue.switch = {{ port = 'client', every = '100us' }}\n",
+    ))
+}
+
+/// The mean of a queue in the second half of a run that samples it each 100 us, and its deviation, both in bytes.
+fn spread(run: &Run) -> (f64, f64) {
+    let all = &run.queue("switch").mean_bytes;
+    let settled = &all[all.len() / 2..];
+    let mean = settled.iter().sum::<f64>() / settled.len() as f64;
+    let squares: f64 = settled.iter().map(|bytes| (bytes - mean) * (bytes - mean)).sum();
+    (mean, (squares / settled.len() as f64).sqrt())
+}
+
+#[test]
+fn patched_timely_has_one_fixed_point_with_equal_rates_and_the_gradient_alone_has_none() {
+    // rtt = low (1 + N increase / (patched_beta C)) = 20 us (1 + 8 x 10 / (0.008 x 10,000)) = 40 us, of which the idle
+    // path takes 5.8 us.
+    let patched = timely("form = 'patched', low = '20us'");
+    let (mean, deviation) = spread(&patched);
+    let rtt = 5.7728 + mean * 8.0 / 10e3;
+    assert!((rtt / 40.0 - 1.0).abs() < 0.1 && deviation < 0.1 * mean, "{rtt} us, {deviation} B of {mean}");
+    assert!(used(&patched, 8, 400) > 0.99 * 10.0 * 1_000.0 / 1_048.0, "{}", used(&patched, 8, 400));
+    // The gradient's queue swings by more than half of its mean, and its shares are further apart.
+    for low in ["20us", "50us"] {
+        let gradient = timely(&format!("low = '{low}'"));
+        let (mean, deviation) = spread(&gradient);
+        assert!(deviation > 0.5 * mean, "{deviation} B of {mean}");
+        let unfairness = [&patched, &gradient].map(|run| 1.0 - fairness(run, 8, 400));
+        assert!(unfairness[0] < 1e-4 && unfairness[1] > 100.0 * unfairness[0], "{unfairness:?}");
+    }
+}
+
+/// `senders` flows with `transport` over a link of 25 Gb/s, and the mean queue in the second half of 20 ms, in
+/// bandwidth-delay products of `base_us`.
+fn settled_queue(senders: u32, transport: &str, base_us: f64, port: &str) -> f64 {
+    let run = run(&format!(
+        "version = 1\ntitle = 'PowerTCP'\n[run]\nduration = '20ms'\n\
+         [topology]\nkind = 'rack'\nhosts = {}\nrate = '25Gbps'\ndelay = '25us'\n\
+         [port.switch]\nbuffer = '32MB'\n{port}\n\
+         [transport]\nsegment = '1000B'\nheader = '48B'\n{transport}\n\
+         [workload.w]\nkind = 'flows'\nfrom = 'others'\nto = 'client'\nstart_within = '100us'\n\
+         [observe]\nlinks = true\nflow_series = '100us'\nqueue.switch = {{ port = 'client', every = '10us' }}\n",
+        senders + 1
+    ));
+    let fair = fairness(&run, senders, 20);
+    assert!(fair > 0.98, "{transport}, {senders} senders: {fair}");
+    let mean = run.queue("switch").mean_bytes[1_000..].iter().sum::<f64>() / 1_000.0;
+    mean / (25e9 / 8.0 * base_us * 1e-6)
+}
+
+#[test]
+fn powertcp_settles_where_its_equations_say() {
+    // U = 0.95 / (1 - N 150 Mb/s / 25 Gb/s), and the queue is U - 1 bandwidth-delay products: 1.06 % and 15.9 %. T is
+    // half as much again as the idle path takes, so that the window does not bind. Stamps take no bytes, which the
+    // rates of senders would not count.
+    for senders in [10, 30] {
+        let power = 0.95 / (1.0 - f64::from(senders) * 0.15 / 25.0);
+        let (transport, port) =
+            ("kind = 'powertcp'\nroce.base_rtt = '150us'", "int = { header = '0B', hop = '0B' }");
+        let queue = settled_queue(senders, transport, 150.0, port);
+        assert!((queue - (power - 1.0)).abs() < 0.005, "{senders}: {queue}, not {}", power - 1.0);
+    }
+}
+
+#[test]
+fn theta_powertcp_holds_the_round_trip_time_of_its_equation() {
+    // rtt / T = 1.05 / (1 - 10 x 150 Mb/s / 25 Gb/s) = 1.117, and the idle path takes T = 100.7 us.
+    let queue = settled_queue(10, "kind = 'theta-powertcp'", 100.7, "");
+    assert!((queue - 0.117).abs() < 0.02, "{queue}");
+}
+
+/// All controllers, with what they need of a switch.
+const CONTROLLERS: [(&str, &str); 7] = [
+    ("kind = 'dcqcn'", MARKS),
+    ("kind = 'hpcc'", "int = {}"),
+    ("kind = 'timely'", ""),
+    ("kind = 'powertcp'", "int = {}"),
+    ("kind = 'theta-powertcp'", ""),
+    ("kind = 'roce-dctcp'\nroce.window = 'bdp'", MARKS),
+    ("kind = 'roce-swift'", ""),
+];
+const MARKS: &str = "ecn = { threshold = '20KB' }";
+
+#[test]
+fn every_controller_ends_an_incast_and_a_run_that_loses_a_packet_in_a_hundred() {
+    for (transport, port) in CONTROLLERS {
+        for loss in ["0.0", "0.01"] {
+            let run = run(&format!(
+                "version = 1\ntitle = 'sixteen to one'\n[run]\nduration = '2ms'\ndrain = '2s'\n\
+                 [topology]\nkind = 'rack'\nhosts = 17\nrate = '25Gbps'\ndelay = '1us'\n\
+                 [host]\nloss = {loss}\n[port.switch]\nbuffer = '4MB'\n{port}\n\
+                 [transport]\nsegment = '1000B'\nheader = '48B'\n{transport}\n\
+                 [workload.incast]\nkind = 'incast'\nsize = '200KB'\nevery = '1ms'\nrounds = 2\n"
+            ));
+            let late: Vec<_> = run.messages.iter().filter(|message| message.completed.is_none()).collect();
+            assert!(late.is_empty() && !run.messages.is_empty(), "{transport}, loss of {loss}: {late:?}");
+            let repeated = run.counters.retransmissions;
+            assert_eq!(repeated > 0, loss != "0.0", "{transport}: {repeated}");
+        }
+    }
+}
+
 /// Messages that lose packets in short buffers, on links between logical processes.
 fn lossy(transport: &str, port: &str) -> String {
     format!(
@@ -109,14 +250,14 @@ fn lossy(transport: &str, port: &str) -> String {
 
 #[test]
 fn everything_arrives_however_much_is_lost_on_any_number_of_threads() {
-    let marks = "ecn = { threshold = '20KB' }";
-    for (transport, port) in [
-        ("kind = 'hpcc'", "int = {}".to_owned()),
-        ("kind = 'dcqcn'\nroce.ack_every = 4", marks.to_owned()),
-        ("kind = 'dcqcn'\nroce.window = 'bdp'\nroce.dcqcn.form = 'paper'", marks.to_owned()),
-        ("kind = 'dcqcn'", format!("{marks}\nlossless = {{ memory = '1MB', reserve = '2KB' }}")),
-    ] {
-        let text = lossy(transport, &port);
+    let lossless = format!("{MARKS}\nlossless = {{ memory = '1MB', reserve = '2KB' }}");
+    let others = [
+        ("kind = 'dcqcn'\nroce.ack_every = 4", MARKS),
+        ("kind = 'dcqcn'\nroce.window = 'bdp'\nroce.dcqcn.form = 'paper'", MARKS),
+        ("kind = 'dcqcn'", &lossless),
+    ];
+    for (transport, port) in CONTROLLERS.into_iter().chain(others) {
+        let text = lossy(transport, port);
         let alone = run(&text);
         let late: Vec<_> = alone.messages.iter().filter(|message| message.completed.is_none()).collect();
         assert!(late.is_empty(), "{transport}: {late:?}");
