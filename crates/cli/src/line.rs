@@ -41,12 +41,12 @@ pub struct Args {
     /// `background`. Or any other key of a number, such as `port.switch.lossless.memory`, together with `--within`.
     #[arg(long, value_name = "KEY")]
     over: Option<String>,
-    /// Value to judge against the line, written as in the scenario; the exit status is 1 if it violates an objective, as
-    /// a load above a line does. By default the scenario's own.
+    /// Value to judge against the line, written as in the scenario; the exit status is 1 if it violates an objective,
+    /// as a load above a line does. By default the scenario's own.
     #[arg(long, value_name = "VALUE")]
     at: Option<String>,
-    /// Lowest and highest value of the search: `0.05..0.9`, `100KB..2MB`. By default, of a load, from a hundredth of the
-    /// scenario's to 0.99 of a host's link.
+    /// Lowest and highest value of the search: `0.05..0.9`, `100KB..2MB`. By default, of a load, from a hundredth of
+    /// the scenario's to 0.99 of a host's link.
     #[arg(long, value_name = "LOW..HIGH")]
     within: Option<String>,
     /// Largest width of a line's interval.

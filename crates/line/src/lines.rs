@@ -46,8 +46,8 @@ pub struct LineVariant {
     /// The line that the search found, or the reason why there is none.
     #[serde(flatten)]
     pub line: Line,
-    /// The line divided by today's load, or the inverse for a key whose larger values meet the objectives: above 1 there
-    /// is headroom.
+    /// The line divided by today's load, or the inverse for a key whose larger values meet the objectives: above 1
+    /// there is headroom.
     pub headroom: Option<f64>,
     /// Whether the load of today meets every objective.
     pub today: SearchState,

@@ -43,8 +43,8 @@ impl Lines {
             PageSection {
                 id: "knee",
                 name: "The knee",
-                lead: "Each objective at the values that were run. A variant's line is between those that meet its limit \
-                       and those that violate it.",
+                lead: "Each objective at the values that were run. A variant's line is between those that meet its \
+                       limit and those that violate it.",
                 figures: self.figures(),
                 tables: Vec::new(),
             },

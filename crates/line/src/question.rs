@@ -1,4 +1,5 @@
-//! [`LineQuestion`]: the objectives of a search, the load or other key that it searches, and how exact the line shall be.
+//! [`LineQuestion`]: the objectives of a search, the load or other key that it searches, and how exact the line shall
+//! be.
 
 use plimsoll_experiment::question::{self, QuestionError, check_variants, quoted};
 use plimsoll_experiment::slo::Slo;

@@ -228,8 +228,8 @@ impl Lines {
 const INTERVAL: &str =
     "95 % interval: from the highest load that meets every objective to the lowest that violates one.";
 
-const INTERVAL_OF_KEY: &str = "95 % interval: between the nearest two values of which one meets every objective and the \
-                               other violates one.";
+const INTERVAL_OF_KEY: &str = "95 % interval: between the nearest two values of which one meets every objective and \
+                               the other violates one.";
 
 fn found_word(found: Found) -> &'static str {
     match found {

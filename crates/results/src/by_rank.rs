@@ -5,8 +5,8 @@
 //! |  0 .. 5 %  |  5 .. 10 %  |  ...  |  95 .. 100 %  |      percentiles inside each bin
 //! ```
 //!
-//! All bins have the same number of flows, as in the figures of HPCC and its simulator. A flow that did not finish has a
-//! size and so a rank: it takes its place in its bin, and is counted beside the percentiles, which are of the others.
+//! All bins have the same number of flows, as in the figures of HPCC and its simulator. A flow that did not finish has
+//! a size and so a rank: it takes its place in its bin, and is counted beside the percentiles, which are of the others.
 
 use std::ops::Range;
 
@@ -129,7 +129,8 @@ impl SlowdownByRank {
     }
 }
 
-/// Returns the bins of a workload over its runs: messages that count. Empty where a run has fewer than [`BINS`] of them.
+/// Returns the bins of a workload over its runs: messages that count. Empty where a run has fewer than [`BINS`] of
+/// them.
 pub(crate) fn bins(workload: &str, outcomes: &[&Outcome]) -> Vec<RankBin> {
     let counted: Vec<Vec<&MessageRecord>> =
         outcomes.iter().map(|outcome| crate::by_size::counted(workload, outcome).collect()).collect();

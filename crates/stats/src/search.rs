@@ -16,8 +16,8 @@
 //! 6. At last the lower end gets more seeds until rare bad runs would have shown. If they show, or the seeds do not
 //!    suffice, it is open, and the search continues below it.
 //!
-//! A *load* meets objectives up to its line. Of another key (`SearchAxis::side` is `None`) nobody knows whether more of it
-//! is better, so both ends of the range are run first:
+//! A *load* meets objectives up to its line. Of another key (`SearchAxis::side` is `None`) nobody knows whether more of
+//! it is better, so both ends of the range are run first:
 //!
 //! ```text
 //! met ─────┐                    ┌───── met        met ─────────── met
@@ -509,7 +509,8 @@ impl<O: Objectives> Search<O> {
     }
 }
 
-/// The bracket that the judged loads give, from the side on which the objectives are met: below it is nearer to that side.
+/// The bracket that the judged loads give, seen from the side on which the objectives are met: "below" means nearer to
+/// that side.
 struct Bracket {
     /// The highest load that meets the objectives below every violated one and every doubtful one.
     kept: Option<f64>,

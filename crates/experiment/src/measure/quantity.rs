@@ -349,8 +349,8 @@ pub static QUANTITIES: &[Quantity] = &[
         .with(&[Argument::Sizes])
         .so_far(samples::slowdown_so_far)
         .doc(
-            "completion time over the one of idle links, of messages of some sizes; `rank 0..65%` are the smallest 65 % \
-             of all messages, whether complete or not (ties by creation)",
+            "completion time over the one of idle links, of messages of some sizes; `rank 0..65%` are the smallest \
+             65 % of all messages, whether complete or not (ties by creation)",
         ),
     one("deadline", Of::Workload, PERCENT, samples::deadline)
         .complete()
