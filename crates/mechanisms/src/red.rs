@@ -78,6 +78,11 @@ pub struct RedParams {
     /// the port's buffer limits the queue. The HULL reproduction's switch had `"500KB"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Bytes>,
+    /// The rate of the links to which `min` and `max` belong: at a port of another rate they are larger or smaller in
+    /// proportion, as where switches have 400 KB for each 25 Gb/s. More than 0. Default absent: all ports have the
+    /// same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub for_rate: Option<Rate>,
 }
 
 impl Default for RedParams {
@@ -94,6 +99,7 @@ impl Default for RedParams {
             gentle: false,
             marks: MarkSpacing::Spread,
             limit: None,
+            for_rate: None,
         }
     }
 }
@@ -141,7 +147,23 @@ impl Mechanism for RedParams {
             "true with `marks = \"independent\"`",
         )?;
         let limit = self.limit.unwrap_or(Bytes::new(1));
-        InvalidParam::unless(limit > Bytes::ZERO, "limit", limit, "more than 0B")
+        InvalidParam::unless(limit > Bytes::ZERO, "limit", limit, "more than 0B")?;
+        let rate = self.for_rate.unwrap_or(Rate::from_gbps(1));
+        InvalidParam::unless(rate > Rate::ZERO, "for_rate", rate, "more than 0bps")
+    }
+}
+
+impl RedParams {
+    /// Returns the parameters at a port of rate `link`, with its thresholds.
+    fn at(&self, link: Rate) -> RedParams {
+        let scaled = |bytes: Bytes| match self.for_rate {
+            Some(rate) => {
+                let bytes = u128::from(bytes.get()) * u128::from(link.as_bps()) / u128::from(rate.as_bps());
+                Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
+            }
+            None => bytes,
+        };
+        RedParams { min: scaled(self.min), max: scaled(self.max), ..*self }
     }
 }
 
@@ -177,7 +199,7 @@ impl Red {
     /// RED on an empty queue in front of a link of rate `link`.
     pub fn new(params: &RedParams, link: Rate) -> Red {
         Red {
-            params: *params,
+            params: params.at(link),
             average: 0.0,
             count: 0,
             count_bytes: 0,
@@ -320,6 +342,20 @@ mod tests {
     /// The verdicts on packets of `size` that find `queues` bytes waiting, without any draw.
     fn verdicts(red: &mut Red, size: u64, queues: &[u64]) -> Vec<Verdict> {
         queues.iter().map(|&queue| red.on_enqueue(Time::ZERO, queue, size, true, NEVER)).collect()
+    }
+
+    #[test]
+    fn thresholds_follow_the_rate_of_the_port() {
+        let params = RedParams {
+            min: Bytes::new(100_000),
+            max: Bytes::new(400_000),
+            for_rate: Some(Rate::from_gbps(25)),
+            ..RedParams::default()
+        };
+        for (gbps, min, max) in [(25, 100_000, 400_000), (100, 400_000, 1_600_000), (10, 40_000, 160_000)] {
+            let at = Red::new(&params, Rate::from_gbps(gbps)).params;
+            assert_eq!((at.min.get(), at.max.get()), (min, max), "{gbps} Gb/s");
+        }
     }
 
     #[test]
