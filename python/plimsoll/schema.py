@@ -522,6 +522,10 @@ class RedParams(TypedDict, total=False):
     limit: Bytes
     """Drops an arriving packet if the bytes already waiting reach this. Default none, so that only the port's
     buffer limits the queue. The HULL reproduction's switch had `"500KB"`."""
+    for_rate: Rate
+    """The rate of the links to which `min` and `max` belong: at a port of another rate they are larger or smaller
+    in proportion, as where switches have 400 KB for each 25 Gb/s. More than 0. Default absent: all ports have
+    the same."""
 
 
 class WredParams(TypedDict, total=False):
@@ -2423,6 +2427,10 @@ class RedParamsPartial(TypedDict, total=False):
     limit: Bytes
     """Drops an arriving packet if the bytes already waiting reach this. Default none, so that only the port's
     buffer limits the queue. The HULL reproduction's switch had `"500KB"`."""
+    for_rate: Rate
+    """The rate of the links to which `min` and `max` belong: at a port of another rate they are larger or smaller
+    in proportion, as where switches have 400 KB for each 25 Gb/s. More than 0. Default absent: all ports have
+    the same."""
 
 
 class WredParamsPartial(TypedDict, total=False):

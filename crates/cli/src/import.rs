@@ -14,7 +14,7 @@ use anyhow::Context;
 use clap::Subcommand;
 use plimsoll_files::Origin;
 use plimsoll_process::note;
-use plimsoll_scenario::import::{self, Imported};
+use plimsoll_scenario::import::{self, HpccConfig, Imported};
 use plimsoll_scenario::{Registry, ScenarioError};
 use plimsoll_units::whole;
 
@@ -37,12 +37,18 @@ enum From {
     Capture(capture::Args),
     Flows(flows::Args),
     Metrics(metrics::Args),
-    /// Convert HPCC's topology and flow files.
+    /// Convert a run of HPCC's simulator: its settings (`config.txt`), topology and flows.
+    ///
+    /// Settings become a scenario with the same controller. It names each key beside the line that it became, and the
+    /// keys that it leaves out are listed.
     Hpcc {
-        /// Topology: `NODES SWITCHES LINKS`, the switches, and a line for each link.
-        #[arg(long, value_name = "FILE", required_unless_present = "flows")]
+        /// Settings, with the files that they name; these are looked for beside them and in the folders above.
+        #[arg(value_name = "CONFIG", required_unless_present_any = ["topology", "flows"])]
+        config: Option<PathBuf>,
+        /// Topology: `NODES SWITCHES LINKS`, the switches, and a line for each link. Default that of the settings.
+        #[arg(long, value_name = "FILE")]
         topology: Option<PathBuf>,
-        /// Flows: their number, and a line for each.
+        /// Flows: their number, and a line for each. Default those of the settings.
         #[arg(long, value_name = "FILE")]
         flows: Option<PathBuf>,
         /// Folder for the new files.
@@ -84,7 +90,10 @@ pub fn run(args: &Args, _: &Registry) -> Done {
         From::Capture(args) => capture::run(args),
         From::Flows(args) => flows::run(args),
         From::Metrics(args) => metrics::run(args),
-        From::Hpcc { topology, flows, out } => {
+        From::Hpcc { config: Some(config), topology, flows, out } => {
+            hpcc(config, topology.as_deref(), flows.as_deref(), out)
+        }
+        From::Hpcc { config: None, topology, flows, out } => {
             folder(topology.as_deref(), import::hpcc_topology, flows.as_deref(), import::hpcc_flows, out)
         }
         From::Htsim { topology, connections, out } => folder(
@@ -101,6 +110,41 @@ pub fn run(args: &Args, _: &Registry) -> Done {
             Ok(ExitCode::SUCCESS)
         }
     }
+}
+
+/// Converts the settings of HPCC's simulator with the files that they name, or those given instead.
+fn hpcc(path: &Path, topology: Option<&Path>, flows: Option<&Path>, out: &Path) -> Done {
+    let text = output::read_text(path, Origin::Argument)?;
+    let name = path.display().to_string();
+    let bad = |error: Box<ScenarioError>| BadScenario::new(name.clone(), "imported", vec![*error]);
+    let config = HpccConfig::read(&name, &text).map_err(bad)?;
+    let read = |given: Option<&Path>, named: Option<&str>, key: &str| -> anyhow::Result<(String, String)> {
+        let file = match (given, named) {
+            (Some(given), _) => given.to_owned(),
+            (None, Some(named)) => named_beside(path, named),
+            (None, None) => anyhow::bail!("{name} has no {key}; name a file with --topology and --flows"),
+        };
+        let text = output::read_text(&file, Origin::Name)?;
+        Ok((file.display().to_string(), text))
+    };
+    let topology = read(topology, config.topology_file(), "TOPOLOGY_FILE")?;
+    let flows = read(flows, config.flow_file(), "FLOW_FILE")?;
+    let made = config.scenario((&topology.0, &topology.1), (&flows.0, &flows.1)).map_err(bad)?;
+    fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+    write(&out.join(NETWORK), &made.network)?;
+    write(&out.join(FLOWS), &made.flows)?;
+    let scenario = out.join(SCENARIO);
+    write(&scenario, &made.scenario)?;
+    note!("`plimsoll run {}` runs it", scenario.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns where `named` is, which the settings at `config` name from the folder in which the simulator is run: that
+/// of the settings or one above. Where it is in none of them, it is beside the settings.
+fn named_beside(config: &Path, named: &str) -> PathBuf {
+    let folders = config.ancestors().skip(1);
+    let found = folders.map(|folder| folder.join(named)).find(|file| file.is_file());
+    found.unwrap_or_else(|| config.with_file_name(Path::new(named).file_name().unwrap_or_default()))
 }
 
 /// Both files are read before anything is written.
@@ -124,7 +168,7 @@ fn folder(
         }
     }
     if let (Some(topology), Some(flows)) = (topology, flows) {
-        let path = out.join("scenario.toml");
+        let path = out.join(SCENARIO);
         let name =
             |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().replace(['"', '\\'], "");
         output::write_whole(
@@ -143,6 +187,7 @@ fn folder(
 
 const NETWORK: &str = "network.toml";
 const FLOWS: &str = "flows.csv";
+const SCENARIO: &str = "scenario.toml";
 
 fn read(
     path: &Path,

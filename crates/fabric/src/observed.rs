@@ -4,6 +4,7 @@ mod by_priority;
 
 use std::ops::AddAssign;
 
+use plimsoll_mechanisms::transports::PacketTypes;
 use plimsoll_units::{Rate, Span, Time};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
@@ -269,6 +270,22 @@ counters! {
     retransmissions: PLAIN { heading: Some("retransmissions") },
     /// The number of retransmission timeouts.
     timeouts: PLAIN { heading: Some("timeouts") },
+    /// Packets with payload that queue pairs of RoCE have sent.
+    roce_data_sent: PLAIN { digest: When::Never, csv: When::IfAny },
+    /// Packets with payload that have reached a queue pair.
+    roce_data_received: PLAIN { digest: When::Never, csv: When::IfAny },
+    /// Acknowledgements that queue pairs have sent.
+    roce_acks_sent: PLAIN { digest: When::Never, csv: When::IfAny },
+    /// Acknowledgements that have reached a queue pair.
+    roce_acks_received: PLAIN { digest: When::Never, csv: When::IfAny },
+    /// Negative acknowledgements that queue pairs have sent.
+    naks_sent: PLAIN { digest: When::Never, csv: When::IfAny, heading: Some("NAKs") },
+    /// Negative acknowledgements that have reached a queue pair.
+    naks_received: PLAIN { digest: When::Never, csv: When::IfAny },
+    /// Congestion notification packets that queue pairs have sent.
+    cnps_sent: PLAIN { digest: When::Never, csv: When::IfAny, heading: Some("CNPs") },
+    /// Congestion notification packets that have reached a queue pair.
+    cnps_received: PLAIN { digest: When::Never, csv: When::IfAny },
 }
 
 impl Counters {
@@ -282,6 +299,15 @@ impl Counters {
         Counters::ALL.iter().filter(|counter| counter.is_loss).map(|counter| (counter.get)(self)).sum()
     }
 
+    /// Sets the counts of packets of RoCE by type.
+    pub fn set_types(&mut self, types: &PacketTypes) {
+        let PacketTypes { data, acks, naks, cnps } = *types;
+        (self.roce_data_sent, self.roce_data_received) = (data.sent, data.received);
+        (self.roce_acks_sent, self.roce_acks_received) = (acks.sent, acks.received);
+        (self.naks_sent, self.naks_received) = (naks.sent, naks.received);
+        (self.cnps_sent, self.cnps_received) = (cnps.sent, cnps.received);
+    }
+
     /// Returns the number of packets whose fate is known: in the end, as many as were sent.
     pub fn packets_accounted_for(&self) -> u64 {
         self.packets_delivered + self.packets_lost() + self.packets_in_flight
@@ -293,7 +319,7 @@ impl Serialize for Counters {
         let written = Counters::ALL
             .iter()
             .map(|counter| (counter, (counter.get)(self)))
-            .filter(|(counter, value)| counter.digest != When::IfAny || *value > 0);
+            .filter(|(counter, value)| counter.csv != When::IfAny || *value > 0);
         let mut map = serializer.serialize_map(None)?;
         for (counter, value) in written {
             map.serialize_entry(counter.name, &value)?;

@@ -6,6 +6,7 @@ pub mod datagram;
 mod describe;
 mod endpoint;
 pub mod mptcp;
+mod packet_types;
 pub mod roce;
 pub mod tcp;
 
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use describe::{Description, Family, Feature, HostWide};
 pub use endpoint::{Endpoint, PathFacts};
+pub use packet_types::{AtBothEnds, PacketTypes};
 
 /// Makes the enum of kinds and their descriptions from one list.
 macro_rules! kinds {

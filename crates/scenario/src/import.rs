@@ -16,7 +16,7 @@ mod hpcc;
 mod htsim;
 
 pub use cdf::cdf;
-pub use hpcc::{hpcc_flows, hpcc_topology};
+pub use hpcc::{HpccConfig, HpccScenario, hpcc_flows, hpcc_topology};
 pub use htsim::{htsim_connections, htsim_topology};
 
 /// A file of another simulator, converted to a graph file or a flow list.
@@ -33,6 +33,7 @@ pub struct Imported {
 }
 
 /// A text, read line by line; its errors point at the word at fault.
+#[derive(Debug)]
 struct Lines<'a> {
     sources: ScenarioTexts,
     text: &'a str,
@@ -45,6 +46,11 @@ impl<'a> Lines<'a> {
         let mut sources = ScenarioTexts::default();
         sources.add(name, text);
         Lines { sources, text, start: 0, line: "" }
+    }
+
+    /// Returns the name of the file.
+    fn name(&self) -> &str {
+        self.sources.name(0)
     }
 
     /// The words of the next line that has any; what follows `#` is a comment.

@@ -12,6 +12,7 @@ use plimsoll_scenario::model::{Fault, Model};
 use plimsoll_traffic::Traffic;
 use plimsoll_units::{Span, Streams, Time};
 
+use crate::capacity;
 use crate::error::RunError;
 use crate::hosts::Hosts;
 use crate::hosts::datagram_workload;
@@ -149,6 +150,8 @@ impl BuiltWorld {
         let mut counters = *fabric.counters();
         counters.retransmissions = connections.iter().map(|connection| connection.retransmissions).sum();
         counters.timeouts = connections.iter().map(|connection| connection.timeouts).sum();
+        counters.set_types(&hosts.packet_types());
+        capacity::check(fabric.network(), &connections, &readings, end);
         let mechanisms = self.counted.uses(&counters, &fabric.buffer_uses());
         let circuits = fabric.take_circuit_log(end).unwrap_or_default();
         let links = self.link_names.map(|names| names.totals(readings));

@@ -42,6 +42,7 @@ use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::topology::NicChoice;
 use plimsoll_fabric::net::{Flags, HostId, Network, Packet, ideal_time};
 use plimsoll_mechanisms::nic_burst::{NicBurstParams, SegmentationOffload};
+use plimsoll_mechanisms::transports::PacketTypes;
 use plimsoll_results::outcome;
 use plimsoll_scenario::model::{Completion, Model, Topology};
 use plimsoll_traffic::{Actions, Arrival, ConnectionEnd as End, Source, SourceReach};
@@ -87,6 +88,8 @@ pub(crate) struct Hosts {
     goodput: GoodputMeter,
     /// The records of the connections that were closed before the end, by number.
     closed: BTreeMap<u32, outcome::ConnectionRecord>,
+    /// The packets of those of RoCE, by type.
+    closed_types: PacketTypes,
     /// The receiving NICs, where they coalesce packets.
     receive_offload: Option<Box<ReceiveOffload>>,
     /// The reorder buffers behind the receiving NICs, where hosts have them.
@@ -186,6 +189,7 @@ impl Hosts {
                 model.measurement_window(),
             ),
             closed: BTreeMap::new(),
+            closed_types: PacketTypes::default(),
             receive_offload: receive_offload.map(Box::new),
             reorder_buffers,
             classes,
@@ -400,6 +404,7 @@ impl Hosts {
         let record = match self.connections.get(number) {
             Some(connection) if self.transports.closes(connection.workload) && connection.is_idle() => {
                 let record = connection.record(network);
+                self.closed_types += connection.packet_types();
                 self.connections.close(number);
                 record
             }

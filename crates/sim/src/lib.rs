@@ -11,6 +11,7 @@
 
 pub mod batch;
 mod build;
+mod capacity;
 mod error;
 pub mod estimate;
 mod hosts;

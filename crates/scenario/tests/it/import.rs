@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use plimsoll_fabric::net::topology::File;
-use plimsoll_scenario::import::{self, Imported};
+use plimsoll_mechanisms::transports::roce::RoceWindow;
+use plimsoll_scenario::import::{self, HpccConfig, HpccScenario, Imported};
 use plimsoll_scenario::model::{Graph, ListedFlow, Topology, Workload};
 use plimsoll_scenario::{Scenario, ScenarioError};
 use plimsoll_units::{Bytes, Rate, Span};
@@ -62,6 +63,134 @@ fn hpcc() {
         class: class.to_owned(),
     };
     assert_eq!(flows, [flow(2_000_000_001, 0, 3, 20_000, "pg3"), flow(500_000_000, 2, 1, 1, "pg1")]);
+}
+
+/// Settings beside [`HPCC_TOPOLOGY`]: DCQCN with a window.
+const HPCC_CONFIG: &str = "ENABLE_QCN 1 {0: disable, 1: enable}\nPACKET_PAYLOAD_SIZE 1000\n\nTOPOLOGY_FILE mix/t.txt\n\
+                           FLOW_FILE mix/f.txt\nSIMULATOR_STOP_TIME 4.00\nCC_MODE 1\nALPHA_RESUME_INTERVAL 1\n\
+                           RATE_DECREASE_INTERVAL 4\nRP_TIMER 300 \nEWMA_GAIN 0.00390625\n\
+                           FAST_RECOVERY_TIMES 1\nRATE_AI 20Mb/s\nRATE_HAI 200Mb/s\nMIN_RATE 1000Mb/s\n\
+                           L2_CHUNK_SIZE 4000\nL2_ACK_INTERVAL 1\nHAS_WIN 1\nGLOBAL_T 1\nVAR_WIN 1\n\
+                           U_TARGET 0.95\nMI_THRESH 0\nINT_MULTI 4\nLINK_DOWN 0 0 0\nBUFFER_SIZE 16\n\
+                           KMAX_MAP 2 100000000000 1600 400000000000 6400\nPFC_OUTPUT_FILE mix/pfc.txt\n\
+                           KMIN_MAP 2 100000000000 400 400000000000 1600\n\
+                           PMAX_MAP 2 100000000000 0.2 400000000000 0.2\n";
+
+/// The scenario of [`HPCC_CONFIG`] after replacements.
+fn settings(changes: &[(&str, &str)]) -> Result<HpccScenario, Box<ScenarioError>> {
+    let text = changes.iter().fold(HPCC_CONFIG.to_owned(), |text, (from, to)| {
+        assert!(text.contains(from), "{from}");
+        text.replace(from, to)
+    });
+    HpccConfig::read("config.txt", &text)?.scenario(("t.txt", HPCC_TOPOLOGY), ("f.txt", HPCC_FLOWS))
+}
+
+/// The model of an imported scenario, whose files it carries.
+fn model_of(made: &HpccScenario) -> plimsoll_scenario::model::Model {
+    let file = |name: &str, text: &str| format!("\n[files.\"{name}\"]\ntext = '''\n{text}'''\n");
+    let files = file("network.toml", &made.network.text) + &file("flows.csv", &made.flows.text);
+    let text = format!("{}{files}", made.scenario.text);
+    let scenario = Scenario::parse("scenario.toml", &text, std::path::Path::new("."));
+    scenario.unwrap_or_else(|errors| panic!("{}\n{text}", errors[0])).points()[0].model.clone()
+}
+
+#[test]
+fn settings_of_hpcc_become_a_scenario_with_its_controller() {
+    let made = settings(&[]).unwrap();
+    let model = model_of(&made);
+    let roce = &model.transport.roce;
+    assert_eq!(model.transport.kind.name(), "dcqcn");
+    assert_eq!((roce.window, roce.ack_every, roce.cnp_interval), (RoceWindow::Bdp, 1, Some(Span::ZERO)));
+    // 2 x 4 us of propagation, and a packet of 1,000 B at 100, 400 and 100 Gb/s.
+    assert_eq!(roce.base_rtt, Some(Span::from_ns(8_000 + 80 + 20 + 80)));
+    let rules = &roce.dcqcn;
+    assert_eq!((rules.gain, rules.fast_recovery, rules.clamp_target), (1.0 / 256.0, 1, false));
+    let periods = [rules.alpha_period, rules.cut_period, rules.timer];
+    assert_eq!(periods, [1, 4, 300].map(Span::from_us));
+    let rates = [rules.increase, rules.hyper_increase, rules.min_rate];
+    assert_eq!(rates, [20, 200, 1_000].map(Rate::from_mbps));
+    let text = &made.scenario.text;
+    for line in [
+        "duration = \"4s\"                             # SIMULATOR_STOP_TIME 4.00",
+        "memory = \"16.777216MB\"                     # BUFFER_SIZE 16, in MiB",
+        "min = \"400KB\" ",
+        "for_rate = \"100Gbps\"",
+        "clamp_target = false                        # CLAMP_TARGET_RATE 0, the default",
+        "# As here in any case: LINK_DOWN 0 0 0.",
+        "# left out, as dcqcn does not use them: U_TARGET, MI_THRESH, INT_MULTI",
+    ] {
+        let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+        assert!(words.into_iter().any(|words| words.contains(&line)), "{line}\n{text}");
+    }
+    let notes = made.scenario.notes.join("\n");
+    assert!(notes.contains("a run directory has all results: PFC_OUTPUT_FILE"), "{notes}");
+    assert!(notes.contains("not a queue for each of pg1, pg3"), "{notes}");
+    assert!(
+        text.lines().skip(1).take(made.scenario.notes.len()).all(|line| line.starts_with("# ")),
+        "{text}"
+    );
+}
+
+#[test]
+fn settings_choose_the_controller_and_what_surrounds_it() {
+    let made = settings(&[
+        ("CC_MODE 1", "CC_MODE 3"),
+        ("MI_THRESH 0", "MI_THRESH 5\nFAST_REACT 0"),
+        ("LINK_DOWN 0 0 0", "LINK_DOWN 1000 0 1"),
+        ("GLOBAL_T 1", "GLOBAL_T 0\nACK_HIGH_PRIO 1\nERROR_RATE_PER_LINK 0.01\nENABLE_PFC 0\nRANDOM_SEED 9"),
+    ])
+    .unwrap();
+    let model = model_of(&made);
+    let hpcc = &model.transport.roce.hpcc;
+    assert_eq!(model.transport.kind.name(), "hpcc");
+    assert_eq!((hpcc.eta, hpcc.max_stage, hpcc.increase), (0.95, 5, Rate::from_mbps(20)));
+    assert_eq!((model.transport.roce.base_rtt, model.host.ack_priority, model.run.seed), (None, Some(7), 9));
+    // Three links lose 1 % each.
+    assert!((model.host.loss - (1.0 - 0.99_f64.powi(3))).abs() < 1e-12, "{}", model.host.loss);
+    let text = &made.scenario.text;
+    for line in
+        ["at = \"2.001s\"", "from = \"s0\"", "[port.switch.shared_buffer]", "FAST_REACT 0 is left out: "]
+    {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    assert!(!text.contains("[port.switch.red]") && !text.contains("lossless"), "{text}");
+    let two =
+        settings(&[("400000000000 6400", "400000000000 1600"), ("400000000000 1600", "400000000000 400")]);
+    assert!(!two.unwrap().scenario.text.contains("for_rate"), "links of all rates have equal thresholds");
+    for (mode, kind) in [("7", "timely"), ("8", "roce-dctcp")] {
+        let text = settings(&[("CC_MODE 1", &format!("CC_MODE {mode}"))]).unwrap().scenario.text;
+        assert!(text.contains(&format!("kind = \"{kind}\"")), "{text}");
+    }
+    let endless = settings(&[("TIME 4.00", "TIME 40000000000000.00")]).unwrap().scenario.text;
+    assert!(!endless.contains("duration"), "{endless}");
+}
+
+#[test]
+fn settings_that_do_not_fit_are_errors_at_their_words() {
+    for (from, to, said) in [
+        ("CC_MODE 1", "CC_MODE 2", "CC_MODE 2 is not imported"),
+        ("RP_TIMER 300 ", "RP_TIMERS 300", "did you mean `RP_TIMER`?"),
+        ("RATE_AI 20Mb/s", "RATE_AI 0Mb/s", "`0Mb/s` is no rate above 0"),
+        ("RATE_AI 20Mb/s", "RATE_AI", "0 words after `RATE_AI`"),
+        (
+            "KMIN_MAP 2 100000000000 400 400000000000 1600",
+            "KMIN_MAP 1 100000000000 400",
+            "no entry for links of 400Gbps",
+        ),
+        ("KMIN_MAP 2", "KMIN_MAP 3", "5 words after `KMIN_MAP`"),
+        ("LINK_DOWN 0 0 0", "LINK_DOWN 9 0 8", "the topology has no node 8"),
+        ("BUFFER_SIZE 16", "BUFFER_SIZE 0", "`0` MiB of memory"),
+        ("PACKET_PAYLOAD_SIZE 1000", "PACKET_PAYLOAD_SIZE 0", "packets of 0 B"),
+        ("RP_TIMER 300", "RP_TIMER 0", "`0` is no time above 0"),
+        ("TIME 4.00", "TIME soon", "`soon` is no time"),
+        ("HAS_WIN 1", "HAS_WIN yes", "`yes` is no switch"),
+    ] {
+        let error = settings(&[(from, to)]).expect_err(said).to_string();
+        assert!(error.contains(said) && error.contains("config.txt:"), "{said}: {error}");
+    }
+    let made = settings(&[("BUFFER_SIZE 16", "BUFFER_SIZE 16\nNVLINK_GENERATION 4")]).unwrap();
+    assert!(made.scenario.notes.join("\n").contains("has no such key: NVLINK_GENERATION"));
 }
 
 #[test]
@@ -220,9 +349,14 @@ fn errors_point_at_the_word() {
 
 #[test]
 fn no_text_panics() {
+    for end in 0..HPCC_CONFIG.len() {
+        let read = HpccConfig::read("cut.txt", &HPCC_CONFIG[..end]);
+        let _ = read.and_then(|config| config.scenario(("t.txt", HPCC_TOPOLOGY), ("f.txt", HPCC_FLOWS)));
+    }
     let readers: [Reader; 4] = [import::hpcc_topology, ALONE, MATRIX, import::htsim_topology];
     for text in [HPCC_TOPOLOGY, HPCC_FLOWS, HTSIM_CONNECTIONS, HTSIM_TOPOLOGY] {
         for end in (0..text.len()).filter(|end| text.is_char_boundary(*end)) {
+            let _ = HpccConfig::read("cut.txt", &text[..end]);
             for reader in readers {
                 let _ = reader("cut.txt", &text[..end]);
                 let _ = reader("cut.txt", &text[end..]);

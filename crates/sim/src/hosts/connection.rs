@@ -3,6 +3,7 @@
 use plimsoll_fabric::net::{Flags, HostId, Network, Packet, PathClass, PortId, WaitPlace, ideal_time};
 use plimsoll_mechanisms::qjump::PeriodicLimiter;
 use plimsoll_mechanisms::tcp::{Counters, TcpConfig};
+use plimsoll_mechanisms::transports::PacketTypes;
 use plimsoll_mechanisms::transports::{Endpoint, PathFacts};
 use plimsoll_memory::prefetch_for_later;
 use plimsoll_results::outcome::{self, Split};
@@ -180,6 +181,13 @@ impl HostConnection {
             count(&mut record, half.endpoint.counters());
         }
         record
+    }
+
+    /// Returns the packets of both ends by type, of RoCE's.
+    pub(super) fn packet_types(&self) -> PacketTypes {
+        let mut types = PacketTypes::default();
+        self.halves.iter().for_each(|half| types += half.endpoint.counters().types);
+        types
     }
 
     /// Takes the ends of `other` whose hosts were simulated there.

@@ -1,6 +1,7 @@
 //! The state of hosts that the rest of the simulator reads, and the messages from other logical processes.
 
 use plimsoll_fabric::net::{HostId, Network};
+use plimsoll_mechanisms::transports::PacketTypes;
 use plimsoll_results::outcome::{self, Delivered, GoodputInterval, ProcessorTotals};
 use plimsoll_traffic::ConnectionEnd as End;
 use plimsoll_units::Time;
@@ -55,6 +56,7 @@ impl Hosts {
     pub(crate) fn absorb(&mut self, other: Hosts, simulated: impl Fn(HostId) -> bool) {
         self.connections.absorb(other.connections, |own, other| own.absorb(other, &simulated));
         self.datagrams.absorb(other.datagrams, &simulated);
+        self.closed_types += other.closed_types;
         self.goodput.absorb(other.goodput);
     }
 
@@ -99,6 +101,13 @@ impl Hosts {
                 (number, subflow, state)
             })
         }))
+    }
+
+    /// Returns the packets of all queue pairs by type.
+    pub(crate) fn packet_types(&self) -> PacketTypes {
+        let mut types = self.closed_types;
+        self.connections.iter().flatten().for_each(|open| types += open.packet_types());
+        types
     }
 
     /// Returns the payload that workloads sent and received, by interval.

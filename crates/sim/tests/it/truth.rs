@@ -26,6 +26,8 @@ mod pauses;
 mod queueing;
 mod replay;
 mod roce;
+mod roce_acceptance;
+mod roce_reliability;
 mod standing_queue;
 mod swift;
 mod telemetry;

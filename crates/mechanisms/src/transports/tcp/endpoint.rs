@@ -3,6 +3,8 @@
 
 use plimsoll_units::{Span, Time};
 
+use crate::transports::packet_types::PacketTypes;
+
 use super::config::TcpConfig;
 use super::congestion::SubflowWindow;
 use super::receiver::TcpReceiver;
@@ -91,6 +93,8 @@ pub struct Counters {
     pub ecn_cuts: u64,
     /// The number of received segments with the ECN mark CE.
     pub ce_received: u64,
+    /// Packets by type; of queue pairs of RoCE only.
+    pub types: PacketTypes,
 }
 
 impl Endpoint {
@@ -337,6 +341,7 @@ impl Endpoint {
             ece_acks: stats.ece_acks,
             ecn_cuts: stats.ecn_cuts,
             ce_received: self.ce_received,
+            types: PacketTypes::default(),
         }
     }
 

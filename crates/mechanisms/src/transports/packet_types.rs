@@ -1,0 +1,37 @@
+//! [`PacketTypes`]: the packets of queue pairs by type, counted at both ends.
+
+use std::ops::AddAssign;
+
+/// Packets of one type.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct AtBothEnds {
+    /// Packets that queue pairs have sent.
+    pub sent: u64,
+    /// Packets that reached a queue pair. As many as were sent, unless some were lost or are still in flight.
+    pub received: u64,
+}
+
+/// The packets of queue pairs of RoCE by type.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PacketTypes {
+    /// Packets with payload.
+    pub data: AtBothEnds,
+    /// Acknowledgements.
+    pub acks: AtBothEnds,
+    /// Negative acknowledgements, which ask for data again.
+    pub naks: AtBothEnds,
+    /// Congestion notification packets.
+    pub cnps: AtBothEnds,
+}
+
+impl AddAssign for PacketTypes {
+    fn add_assign(&mut self, other: PacketTypes) {
+        let of_other = [other.data, other.acks, other.naks, other.cnps];
+        for (own, other) in
+            [&mut self.data, &mut self.acks, &mut self.naks, &mut self.cnps].into_iter().zip(of_other)
+        {
+            own.sent += other.sent;
+            own.received += other.received;
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! RoCE under every kind of trouble, for each controller: all messages end, packets are conserved, and any number of
+//! threads gives the same.
+
+use plimsoll_results::Digest;
+use plimsoll_sim::run_in_parts;
+
+use crate::truth::lab::{model, run};
+use crate::truth::roce_acceptance::{missing, types};
+
+/// The transports of the matrix: a name, keys of `[transport]`, and of `[port.switch]`. A new controller is a line.
+const KINDS: &[(&str, &str, &str)] = &[
+    ("DCQCN of the NICs", "kind = 'dcqcn'", "ecn = { threshold = '50KB' }"),
+    ("DCQCN of the paper", "kind = 'dcqcn'\nroce.dcqcn.form = 'paper'", "ecn = { threshold = '50KB' }"),
+    ("DCQCN with a window", "kind = 'dcqcn'\nroce.window = 'bdp'", "ecn = { threshold = '50KB' }"),
+    ("HPCC", "kind = 'hpcc'", "int = {}"),
+];
+
+const LOSSLESS: &str = "lossless = { memory = '4MB', reserve = '2KB' }";
+
+/// Eight hosts in two racks: each sends 100 KB to another, and all of them 50 KB to the first.
+const RACKS: &str = "[topology]\nkind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nrate = '25Gbps'\n\
+                     delay = '1us'\n[workload.pairs]\nkind = 'permutation'\nsize = '100KB'\n\
+                     [workload.incast]\nkind = 'incast'\nsize = '50KB'\nevery = '100us'\nrounds = 3\n";
+
+/// 1,000 hosts send 3 KB to one at the same time.
+const INCAST: &str = "[topology]\nkind = 'leaf-spine'\nleaves = 7\nspines = 2\nhosts_per_leaf = 143\nrate = '25Gbps'\n\
+                      fabric_rate = '100Gbps'\ndelay = '1us'\n\
+                      [workload.incast]\nkind = 'incast'\nsize = '3KB'\nevery = '1s'\n";
+
+/// Runs `network` with each of [`KINDS`] on one, two and four threads. `port` is added to the switches' ports, and
+/// `others` to the scenario. `expect` says whether packets were lost.
+fn all_end(case: &str, network: &str, port: &str, others: &str, expect: Option<bool>) {
+    for (name, transport, own) in KINDS {
+        let text = format!(
+            "version = 1\ntitle = '{case}, {name}'\n[run]\ndrain = '5s'\n{network}\
+             [port.switch]\n{own}\n{port}\n[transport]\nsegment = '1000B'\nheader = '48B'\n\
+             roce.timeout = '500us'\n{transport}\n{others}"
+        );
+        let alone = run(&text);
+        let late: Vec<_> = alone.messages.iter().filter(|message| message.completed.is_none()).collect();
+        assert!(!alone.messages.is_empty() && late.is_empty(), "{case}, {name}: {late:?}");
+        let (types, counters) = (types(&alone), &alone.counters);
+        // Every end stays open, so that packets in flight are all that differs without loss.
+        let gone = counters.packets_lost() + counters.packets_in_flight;
+        assert_eq!(missing(&types), gone, "{case}, {name}: {types:?} {counters:?}");
+        if let Some(expect) = expect {
+            assert_eq!(counters.packets_lost() > 0, expect, "{case}, {name}: {counters:?}");
+        }
+        let model = model(&text, None, None);
+        for threads in [1, 2, 4] {
+            let parts = run_in_parts(&model, threads, &mut |_| true).expect("the scenario can be run");
+            assert_eq!(Digest::of(&parts), alone.digest(), "{case}, {name}, {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn random_losses() {
+    for (loss, expect) in [("1e-6", None), ("1e-4", None), ("1e-2", Some(true))] {
+        all_end(&format!("a loss of {loss}"), RACKS, LOSSLESS, &format!("[host]\nloss = {loss}\n"), expect);
+    }
+}
+
+#[test]
+fn a_link_that_fails_and_comes_back() {
+    let others = "[[fault]]\nfrom = 'leaf0'\nto = 'spine0'\nat = '30us'\nuntil = '300us'\ndown = true\n\
+                  [paths]\nconvergence_delay = '100us'\n";
+    all_end("a link fails", RACKS, LOSSLESS, others, Some(true));
+}
+
+#[test]
+fn a_slow_receiver() {
+    let others = "[[fault]]\nfrom = 'leaf0'\nto = 'h0'\nat = '20us'\nrate = '5Gbps'\n";
+    all_end("a slow receiver, lossless", RACKS, LOSSLESS, others, Some(false));
+    all_end("a slow receiver, lossy", RACKS, "buffer = '60KB'", others, Some(true));
+}
+
+#[test]
+fn a_thousand_senders_to_one() {
+    let lossless = "lossless = { memory = '32MB', reserve = '2KB' }";
+    all_end("1,000:1, lossless", INCAST, lossless, "", Some(false));
+    all_end("1,000:1, lossy", INCAST, "buffer = '200KB'", "", Some(true));
+}
+
+#[test]
+fn thousands_of_queue_pairs_at_one_host_have_their_turn() {
+    let run = run("version = 1\ntitle = 'queue pairs of one host'\n\
+         [topology]\nkind = 'rack'\nhosts = 3\nrate = '100Gbps'\ndelay = '1us'\n\
+         [port.switch]\necn = { threshold = '400KB' }\n\
+         [transport]\nkind = 'dcqcn'\nsegment = '1000B'\nheader = '48B'\n\
+         [workload.write]\nkind = 'closed-loop'\nclients = 'h0'\nservers = 'h1'\noutstanding = 2000\n\
+         request = '10KB'\nresponse = '64B'\ncount = 4000\n");
+    assert_eq!((run.connections.len(), run.messages.len()), (2_000, 4_000));
+    assert!(run.messages.iter().all(|message| message.completed.is_some()));
+    assert!(run.connections.iter().all(|connection| connection.segments >= 10), "each has had its turn");
+    assert_eq!(missing(&types(&run)), run.counters.packets_in_flight);
+}
