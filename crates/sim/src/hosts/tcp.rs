@@ -183,11 +183,12 @@ impl Hosts {
                     }
                     Endpoint::Roce(_) => {
                         let awaits_nic = half.endpoint.awaits_nic(transport, now);
-                        if awaits_nic && let Some(limit) = transport.roce.params.nic.active {
-                            if !self.active.admits(src, limit, (number, end)) {
-                                half.blocked = true;
-                                break;
-                            }
+                        if awaits_nic
+                            && let Some(limit) = transport.roce.params.nic.active
+                            && !self.active.admits(src, limit, (number, end))
+                        {
+                            half.blocked = true;
+                            break;
                         }
                         !awaits_nic || fabric.nic_is_clear(src, half.priority)
                     }
@@ -260,9 +261,15 @@ impl Hosts {
             let owner = Owner::new(OwnerKind::Endpoint, number * 2 + end as u32);
             fabric.schedule(deadline, owner);
         }
-        if let Some((number, end)) = successor {
-            self.connections.get_mut(number).expect("it has data to send").half(end).blocked = false;
+        while let Some((number, end)) = successor {
+            let Some(open) = self.connections.get_mut(number) else {
+                // It was closed: what it was to repeat has been acknowledged.
+                successor = self.active.leave(src, (number, end));
+                continue;
+            };
+            open.half(end).blocked = false;
             self.send_from(now, fabric, number, end);
+            break;
         }
     }
 
