@@ -814,8 +814,9 @@ class TransportParams(TypedDict, total=False):
     """The congestion controller: `tcp` (RFC 5681), `cubic` (RFC 9438), `dctcp` (RFC 8257) or `swift` (SIGCOMM
     2020); or `datagram`: no TCP but packets that leave at `pacing_rate`, or at the rate of the NIC, and are
     neither acknowledged nor repaired, so that a message is lost with any of its packets. Of the other keys,
-    `segment`, `header` (28 B for UDP), `connections` and `priority` apply to datagrams. `dcqcn` (SIGCOMM 2015)
-    and `hpcc` (SIGCOMM 2019) are controllers of RoCE, whose keys are in `roce`. Default `tcp`."""
+    `segment`, `header` (28 B for UDP), `connections` and `priority` apply to datagrams. `dcqcn`, `hpcc`,
+    `timely`, `powertcp`, `theta-powertcp`, `roce-dctcp` and `roce-swift` are controllers of RoCE, whose keys are
+    in `roce`. Default `tcp`."""
     recovery: Recovery
     """How losses are repaired: `reno` (RFC 5681: one loss a window), `newreno` (RFC 6582) or `sack` (RFC 2018 and
     6675). Default `sack`."""
@@ -1002,15 +1003,17 @@ class SwiftParams(TypedDict, total=False):
 
 
 class RoceParams(TypedDict, total=False):
-    """Queue pairs of RoCEv2, for the kinds of transport that are controllers of RoCE: `dcqcn` and `hpcc`. Of the
-    other keys of `[transport]`, `segment` (the MTU's payload), `header`, `connections` and `priority` apply."""
+    """Queue pairs of RoCEv2, for the kinds of transport that are controllers of RoCE: `dcqcn`, `hpcc`, `timely`,
+    `powertcp`, `theta-powertcp`, `roce-dctcp` and `roce-swift`. Of the other keys of `[transport]`, `segment`
+    (the MTU's payload), `header`, `connections` and `priority` apply; `dctcp` for `roce-dctcp`, and `swift` and
+    `max_window` for `roce-swift`."""
     window: RoceWindow
     """What a queue pair may have outstanding: `off`, as much as its rate lets it send; `bdp`, the bytes that its
-    rate sends in `base_rtt` (the DCQCN+win of HPCC's paper, section 5.1). HPCC has its own window. Default
-    `off`."""
+    rate sends in `base_rtt` (as DCQCN+win, TIMELY+win and DCTCP of HPCC's paper, section 5.1). HPCC, PowerTCP
+    and Swift have windows of their own. Default `off`."""
     base_rtt: Span
-    """The base round-trip time T, of windows and of HPCC: more than 0. Default absent: that of an idle path between
-    the two hosts, with a full packet and its acknowledgement."""
+    """The base round-trip time T, of windows, HPCC and PowerTCP: more than 0. Default absent: that of an idle path
+    between the two hosts, with a full packet and its acknowledgement."""
     ack_every: int
     """Packets for each acknowledgement: 1 or more. The last packet of a message always has its own. Default 1."""
     ack_size: Bytes
@@ -1040,6 +1043,12 @@ class RoceParams(TypedDict, total=False):
     """DCQCN's rules and timers."""
     hpcc: HpccParams
     """HPCC's target and steps."""
+    timely: TimelyParams
+    """TIMELY's thresholds and steps."""
+    powertcp: PowerTcpParams
+    """PowerTCP's target and steps, for `powertcp` and `theta-powertcp`."""
+    dctcp: RoceDctcpParams
+    """The steps of `roce-dctcp`."""
 
 
 class SelectiveParams(TypedDict, total=False):
@@ -1105,6 +1114,57 @@ class HpccParams(TypedDict, total=False):
     """The additive increase as a rate, W_AI / T: more than 0. Default 50 Mb/s (the paper's 80 B at T = 13 us)."""
     min_rate: Rate
     """The lowest rate: more than 0. Default 1 Gb/s."""
+
+
+class TimelyParams(TypedDict, total=False):
+    """TIMELY's thresholds and steps. The defaults are those of HPCC's released code, for any rate of the NIC."""
+    form: TimelyForm
+    """The rule between `low` and `high`: `gradient`, or `patched`. Default `gradient`."""
+    gain: float
+    """The weight of the new difference of round-trip times in their average: more than 0, at most 1. Older notes
+    call the weight of the old average alpha, which is 1 less this. Google's code has 0.02. Default 0.875."""
+    beta: float
+    """The factor of decreases above `high` and by the gradient: more than 0, at most 1. Default 0.8."""
+    patched_beta: float
+    """Form `patched`: the factor of decreases by the distance from `low`: more than 0, at most 1. Default 0.008."""
+    low: Span
+    """The round-trip time below which the rate always rises: more than 0. It has to exceed that of an idle path.
+    Default 50 us."""
+    high: Span
+    """The round-trip time above which the rate always falls: at least `low`. Default 500 us."""
+    min_rtt: Span
+    """The time by which the difference of two round-trip times is divided for the gradient; a constant, not a
+    measured minimum: more than 0. Where it is far below the round-trip times, the rate overreacts. Default 20
+    us."""
+    increase: Rate
+    """The step of increase: more than 0. Default absent: 10 Mb/s for each 10 Gb/s of the NIC."""
+    hyper_increase: Rate
+    """The step after `hyper_after` increases in a row: more than 0. Default absent: five times `increase`."""
+    hyper_after: int
+    """The increases in a row after which steps are `hyper_increase`: any number. Default 5."""
+    min_rate: Rate
+    """The lowest rate: more than 0. Default 100 Mb/s."""
+
+
+class PowerTcpParams(TypedDict, total=False):
+    """PowerTCP's target and steps, for `powertcp` and `theta-powertcp`."""
+    eta: float
+    """The target eta of the power: more than 0, at most 2. Default absent: 0.95, and 1.05 with `theta-powertcp`."""
+    gamma: float
+    """The weight gamma of the new rate: more than 0, at most 1. Default absent: 0.9, and 0.7 with `theta-powertcp`."""
+    increase: Rate
+    """The additive increase as a rate: more than 0. Default 150 Mb/s."""
+    min_rate: Rate
+    """The lowest rate: more than 0. Default 100 Mb/s."""
+
+
+class RoceDctcpParams(TypedDict, total=False):
+    """The steps of DCTCP over RoCE. Its gain and its first alpha are those of `transport.dctcp`."""
+    increase: Rate
+    """The additive increase each round trip: more than 0. Default absent: the payload of one packet in a base
+    round-trip time, which is the 615 Mb/s of HPCC's runs (1,000 B in 13 us)."""
+    min_rate: Rate
+    """The lowest rate: more than 0. Default absent: 1 % of the NIC's rate, as 1 Gb/s in HPCC's runs."""
 
 
 class MptcpParams(TypedDict, total=False):
@@ -2719,8 +2779,9 @@ class TransportParamsPartial(TypedDict, total=False):
     """The congestion controller: `tcp` (RFC 5681), `cubic` (RFC 9438), `dctcp` (RFC 8257) or `swift` (SIGCOMM
     2020); or `datagram`: no TCP but packets that leave at `pacing_rate`, or at the rate of the NIC, and are
     neither acknowledged nor repaired, so that a message is lost with any of its packets. Of the other keys,
-    `segment`, `header` (28 B for UDP), `connections` and `priority` apply to datagrams. `dcqcn` (SIGCOMM 2015)
-    and `hpcc` (SIGCOMM 2019) are controllers of RoCE, whose keys are in `roce`. Default `tcp`."""
+    `segment`, `header` (28 B for UDP), `connections` and `priority` apply to datagrams. `dcqcn`, `hpcc`,
+    `timely`, `powertcp`, `theta-powertcp`, `roce-dctcp` and `roce-swift` are controllers of RoCE, whose keys are
+    in `roce`. Default `tcp`."""
     recovery: Recovery
     """How losses are repaired: `reno` (RFC 5681: one loss a window), `newreno` (RFC 6582) or `sack` (RFC 2018 and
     6675). Default `sack`."""
@@ -2907,15 +2968,17 @@ class SwiftParamsPartial(TypedDict, total=False):
 
 
 class RoceParamsPartial(TypedDict, total=False):
-    """Queue pairs of RoCEv2, for the kinds of transport that are controllers of RoCE: `dcqcn` and `hpcc`. Of the
-    other keys of `[transport]`, `segment` (the MTU's payload), `header`, `connections` and `priority` apply."""
+    """Queue pairs of RoCEv2, for the kinds of transport that are controllers of RoCE: `dcqcn`, `hpcc`, `timely`,
+    `powertcp`, `theta-powertcp`, `roce-dctcp` and `roce-swift`. Of the other keys of `[transport]`, `segment`
+    (the MTU's payload), `header`, `connections` and `priority` apply; `dctcp` for `roce-dctcp`, and `swift` and
+    `max_window` for `roce-swift`."""
     window: RoceWindow
     """What a queue pair may have outstanding: `off`, as much as its rate lets it send; `bdp`, the bytes that its
-    rate sends in `base_rtt` (the DCQCN+win of HPCC's paper, section 5.1). HPCC has its own window. Default
-    `off`."""
+    rate sends in `base_rtt` (as DCQCN+win, TIMELY+win and DCTCP of HPCC's paper, section 5.1). HPCC, PowerTCP
+    and Swift have windows of their own. Default `off`."""
     base_rtt: Span
-    """The base round-trip time T, of windows and of HPCC: more than 0. Default absent: that of an idle path between
-    the two hosts, with a full packet and its acknowledgement."""
+    """The base round-trip time T, of windows, HPCC and PowerTCP: more than 0. Default absent: that of an idle path
+    between the two hosts, with a full packet and its acknowledgement."""
     ack_every: int
     """Packets for each acknowledgement: 1 or more. The last packet of a message always has its own. Default 1."""
     ack_size: Bytes
@@ -2945,6 +3008,12 @@ class RoceParamsPartial(TypedDict, total=False):
     """DCQCN's rules and timers."""
     hpcc: HpccParamsPartial
     """HPCC's target and steps."""
+    timely: TimelyParamsPartial
+    """TIMELY's thresholds and steps."""
+    powertcp: PowerTcpParamsPartial
+    """PowerTCP's target and steps, for `powertcp` and `theta-powertcp`."""
+    dctcp: RoceDctcpParamsPartial
+    """The steps of `roce-dctcp`."""
 
 
 class SelectiveParamsPartial(TypedDict, total=False):
@@ -3010,6 +3079,57 @@ class HpccParamsPartial(TypedDict, total=False):
     """The additive increase as a rate, W_AI / T: more than 0. Default 50 Mb/s (the paper's 80 B at T = 13 us)."""
     min_rate: Rate
     """The lowest rate: more than 0. Default 1 Gb/s."""
+
+
+class TimelyParamsPartial(TypedDict, total=False):
+    """TIMELY's thresholds and steps. The defaults are those of HPCC's released code, for any rate of the NIC."""
+    form: TimelyForm
+    """The rule between `low` and `high`: `gradient`, or `patched`. Default `gradient`."""
+    gain: float
+    """The weight of the new difference of round-trip times in their average: more than 0, at most 1. Older notes
+    call the weight of the old average alpha, which is 1 less this. Google's code has 0.02. Default 0.875."""
+    beta: float
+    """The factor of decreases above `high` and by the gradient: more than 0, at most 1. Default 0.8."""
+    patched_beta: float
+    """Form `patched`: the factor of decreases by the distance from `low`: more than 0, at most 1. Default 0.008."""
+    low: Span
+    """The round-trip time below which the rate always rises: more than 0. It has to exceed that of an idle path.
+    Default 50 us."""
+    high: Span
+    """The round-trip time above which the rate always falls: at least `low`. Default 500 us."""
+    min_rtt: Span
+    """The time by which the difference of two round-trip times is divided for the gradient; a constant, not a
+    measured minimum: more than 0. Where it is far below the round-trip times, the rate overreacts. Default 20
+    us."""
+    increase: Rate
+    """The step of increase: more than 0. Default absent: 10 Mb/s for each 10 Gb/s of the NIC."""
+    hyper_increase: Rate
+    """The step after `hyper_after` increases in a row: more than 0. Default absent: five times `increase`."""
+    hyper_after: int
+    """The increases in a row after which steps are `hyper_increase`: any number. Default 5."""
+    min_rate: Rate
+    """The lowest rate: more than 0. Default 100 Mb/s."""
+
+
+class PowerTcpParamsPartial(TypedDict, total=False):
+    """PowerTCP's target and steps, for `powertcp` and `theta-powertcp`."""
+    eta: float
+    """The target eta of the power: more than 0, at most 2. Default absent: 0.95, and 1.05 with `theta-powertcp`."""
+    gamma: float
+    """The weight gamma of the new rate: more than 0, at most 1. Default absent: 0.9, and 0.7 with `theta-powertcp`."""
+    increase: Rate
+    """The additive increase as a rate: more than 0. Default 150 Mb/s."""
+    min_rate: Rate
+    """The lowest rate: more than 0. Default 100 Mb/s."""
+
+
+class RoceDctcpParamsPartial(TypedDict, total=False):
+    """The steps of DCTCP over RoCE. Its gain and its first alpha are those of `transport.dctcp`."""
+    increase: Rate
+    """The additive increase each round trip: more than 0. Default absent: the payload of one packet in a base
+    round-trip time, which is the 615 Mb/s of HPCC's runs (1,000 B in 13 us)."""
+    min_rate: Rate
+    """The lowest rate: more than 0. Default absent: 1 % of the NIC's rate, as 1 Gb/s in HPCC's runs."""
 
 
 class MptcpParamsPartial(TypedDict, total=False):
@@ -3947,7 +4067,20 @@ Excess = Literal["refuse", "drop"]
 Rank = Literal["remaining", "priority"]
 """The source of a packet's rank, by which pFabric's queues sort."""
 
-Kind = Literal["tcp", "cubic", "dctcp", "swift", "datagram", "dcqcn", "hpcc"]
+Kind = Literal[
+    "tcp",
+    "cubic",
+    "dctcp",
+    "swift",
+    "datagram",
+    "dcqcn",
+    "hpcc",
+    "timely",
+    "powertcp",
+    "theta-powertcp",
+    "roce-dctcp",
+    "roce-swift",
+]
 """A kind of transport: a congestion controller of TCP or of RoCE, or datagrams."""
 
 Recovery = Literal["reno", "newreno", "sack"]
@@ -3994,6 +4127,9 @@ RoceRepair = Literal["go-back-n", "selective"]
 
 DcqcnForm = Literal["paper", "nic"]
 """Whose rules a DCQCN sender follows."""
+
+TimelyForm = Literal["gradient", "patched"]
+"""The rule of TIMELY between its two thresholds."""
 
 Coupling = Literal["lia", "uncoupled"]
 """How the congestion windows of a connection's subflows depend on each other."""

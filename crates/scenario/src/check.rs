@@ -61,6 +61,7 @@ pub(crate) fn check(
         checker.circuits(model);
         checker.faults(model);
         checker.telemetry(model);
+        checker.round_trips(model);
         checker.workloads(model);
         checker.flow_control(model);
         checker.lossless(model);

@@ -24,7 +24,7 @@ mod registry;
 use plimsoll_memory::prefetch_for_later;
 use plimsoll_units::{Rate, Span, mix64};
 
-use super::{HostId, Packet, PortId, WaitPlace};
+use super::{Flags, HostId, Packet, PortId, WaitPlace};
 pub(crate) use arithmetic::choose;
 pub use clos::ClosShape;
 pub use graph::{GraphLink, GraphNode, Unreachable};
@@ -321,6 +321,17 @@ impl Network {
             let span = link.rate.byte_time().span(u64::from(packet.size));
             (serialisation + span, propagation + link.propagation)
         })
+    }
+
+    /// Returns the time that `packet`, and its answer of `answer` bytes on the wire, take when nothing is in their way.
+    pub fn idle_round_trip(&self, packet: &Packet, answer: u16) -> Span {
+        let mut back = Packet::new(packet.dst, packet.src, packet.flow, answer);
+        back.flags = Flags(packet.flags.0 ^ Flags::FROM_SERVER.0);
+        let transit = |packet| {
+            let (serialisation, propagation) = self.idle_transit(packet);
+            serialisation + propagation
+        };
+        transit(packet) + transit(&back)
     }
 
     /// 32 well mixed bits that are the same for every packet of a connection's direction.

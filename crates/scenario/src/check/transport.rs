@@ -1,8 +1,11 @@
 //! Checks `transport` against the rest of a scenario.
 
+use plimsoll_fabric::net::{HostId, Network, Packet};
 use plimsoll_mechanisms::mptcp::{Coupling, SubflowPaths};
 use plimsoll_mechanisms::tcp::{EcnMode, Kind, TransportParams};
+use plimsoll_mechanisms::transports::roce::controller::TimelyParams;
 use plimsoll_mechanisms::transports::{Family, Feature};
+use plimsoll_units::Span;
 
 use super::Checker;
 use super::port::keys;
@@ -96,6 +99,29 @@ impl Checker<'_> {
         }
     }
 
+    /// Warns of thresholds of TIMELY that the round trip of an idle path exceeds. The topology is one that may be built.
+    pub(super) fn round_trips(&mut self, model: &Model) {
+        let tables = model.transports.iter().map(|(name, params)| (vec![TRANSPORTS, name], params));
+        for (section, params) in tables.chain([(vec!["transport"], &model.transport)]) {
+            if !params.kinds().any(|kind| kind == Kind::Timely) {
+                continue;
+            }
+            let Ok(network) = model.topology.network() else { return };
+            let (longest, TimelyParams { low, high, .. }) =
+                (longest_round_trip(&network, params), &params.roce.timely);
+            for (key, threshold, effect) in [
+                ("low", *low, "no round-trip time is below it, and a short queue does not raise the rate"),
+                ("high", *high, "every update cuts the rate, down to `min_rate`"),
+            ] {
+                if threshold <= longest {
+                    let message = format!("the longest idle path takes {longest} both ways, so {effect}");
+                    let help = format!("more than {longest}");
+                    self.warn(&[&section[..], &["roce", "timely", key]].concat(), message, help);
+                }
+            }
+        }
+    }
+
     /// Checks the table `mptcp` of the transport at `section` against controllers and topology.
     fn mptcp(&mut self, section: &[&str], params: &TransportParams, model: &Model) {
         let Some(mptcp) = &params.mptcp else { return };
@@ -141,6 +167,19 @@ impl Checker<'_> {
         let name = ranks.map_or("host", |(name, _)| name);
         refuse(ranks.is_some(), Feature::Rank, &["port", name, "pfabric"], "\"off\"");
     }
+}
+
+/// Returns the longest time that a full packet of `transport` and its acknowledgement take on an idle network, among
+/// the paths of the first and the last host: in regular topologies, of all.
+fn longest_round_trip(network: &Network, transport: &TransportParams) -> Span {
+    let size = (transport.segment + transport.header).get() as u16;
+    let last = network.hosts() - 1;
+    let pairs = (0..last).flat_map(|host| [(0, host + 1), (last, host)]);
+    let of_pair = |(src, dst)| {
+        let packet = Packet::new(HostId(src), HostId(dst), 0, size);
+        network.idle_round_trip(&packet, transport.roce.ack_size.get() as u16)
+    };
+    pairs.map(of_pair).max().unwrap_or_default()
 }
 
 /// Returns whether packets of some connection can carry marks.

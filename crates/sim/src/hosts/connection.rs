@@ -119,7 +119,8 @@ impl HostConnection {
             }
             let switches = network.path(&packet).count() as u32 - 1;
             let nic_rate = network.link(PortId(packet.src.0)).rate;
-            let round_trip = idle_round_trip(network, config, packet);
+            packet.size = (config.segment + u64::from(config.header_bytes)) as u16;
+            let round_trip = network.idle_round_trip(&packet, config.ack_bytes as u16);
             self.half(end).endpoint.set_path(config, PathFacts { switches, nic_rate, round_trip });
         }
     }
@@ -221,18 +222,6 @@ impl HostConnection {
     pub(super) fn is_idle(&self) -> bool {
         self.halves.iter().all(|half| half.messages.is_empty() && half.endpoint.is_idle())
     }
-}
-
-/// Returns the time that a full segment of the flow of `packet` and its acknowledgement take on an idle network.
-fn idle_round_trip(network: &Network, config: &TcpConfig, mut packet: Packet) -> Span {
-    packet.size = (config.segment + u64::from(config.header_bytes)) as u16;
-    let mut back = Packet::new(packet.dst, packet.src, packet.flow, config.ack_bytes as u16);
-    back.flags = Flags(packet.flags.0 ^ Flags::FROM_SERVER.0);
-    let transit = |packet| {
-        let (serialisation, propagation) = network.idle_transit(&packet);
-        serialisation + propagation
-    };
-    transit(packet) + transit(back)
 }
 
 /// Adds the counters of an end of a connection or subflow to a record.
