@@ -61,8 +61,8 @@ fn carried(rate: Rate, time: Span) -> u128 {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_fabric::observed::{LinkTraffic, PauseTotals};
     use plimsoll_fabric::net::topology::{Rack, Topology};
+    use plimsoll_fabric::observed::{LinkTraffic, PauseTotals};
 
     use super::*;
 
