@@ -36,8 +36,8 @@ const fn key(name: &'static str, fate: Fate) -> Key {
     Key { name, words: Count(1), fate }
 }
 
-/// All keys: of the HPCC simulator (`scratch/third.cc`), then those that SimAI's and ConWeave's copies add. Defaults are
-/// the simulator's.
+/// All keys: of the HPCC simulator (`scratch/third.cc`), then those that SimAI's and ConWeave's copies add. Defaults
+/// are the simulator's.
 pub(super) const KEYS: &[Key] = &[
     key("ENABLE_QCN", Mapped("1")),
     key(
