@@ -125,6 +125,8 @@ struct HostRules {
     backpressure: bool,
     /// An end that finds no room in the NIC stays ahead of those that have sent.
     keeps_turns: bool,
+    /// Only queue pairs wait for room in NICs, each for a packet of its priority.
+    only_pairs_wait: bool,
     /// Some connections are closed when they fall idle.
     close_when_idle: bool,
     /// A message is complete when its delivery has been acknowledged to its sender.
@@ -167,6 +169,7 @@ impl Hosts {
                 has_telemetry: model.has_telemetry(),
                 backpressure,
                 keeps_turns: is_hybrid || model.families().any(|family| family.is_roce),
+                only_pairs_wait: !is_hybrid && !backpressure,
                 close_when_idle: transports.close_when_idle(),
                 completes_acknowledged,
                 nic_choice: (model.paths.nics, Streams::new(model.run.seed).word("nics")),
@@ -253,6 +256,17 @@ impl Hosts {
             for _ in 0..waiting {
                 let next = self.waiting_for_room[nic.0 as usize].pop_front();
                 let Some((number, end)) = next else { break };
+                if self.rules.only_pairs_wait
+                    && let Some(open) = self.connections.get_mut(number)
+                    && !fabric.nic_is_clear(HostId(nic.0), open.half(end).priority)
+                {
+                    self.found_no_room.push((number, end));
+                    // Without classes all pairs have one priority, so none of the others would find room.
+                    match self.classes.is_none() {
+                        true => break,
+                        false => continue,
+                    }
+                }
                 let before = fabric.counters().packets_sent;
                 if let Some(open) = self.connections.get_mut(number) {
                     open.half(end).blocked = false;
