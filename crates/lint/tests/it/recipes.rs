@@ -21,7 +21,7 @@ const TASKS: [(&str, usize); 11] = [
 /// The names by which an example of a task is followed through the tree: no other file has one of them, except tests,
 /// attacks from outside, and the studies, which use everything.
 const FOLLOWED: [(&str, &[&str]); 6] = [
-    ("A congestion controller", &["swift", "Swift", "SWIFT", "SwiftParams"]),
+    ("A congestion controller", &["CUBIC", "CubicParams"]),
     ("A marking mechanism", &["wred", "Wred", "WredParams"]),
     (
         "A host mechanism",

@@ -99,7 +99,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Warns of thresholds of TIMELY that the round trip of an idle path exceeds. The topology is one that may be built.
+    /// Warns of thresholds of TIMELY that the round trip of an idle path exceeds. The topology is one that may be
+    /// built.
     pub(super) fn round_trips(&mut self, model: &Model) {
         let tables = model.transports.iter().map(|(name, params)| (vec![TRANSPORTS, name], params));
         for (section, params) in tables.chain([(vec!["transport"], &model.transport)]) {

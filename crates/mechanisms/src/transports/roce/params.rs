@@ -8,18 +8,18 @@ use super::controller::{DcqcnForm, DcqcnParams, HpccParams, PowerTcpParams, Roce
 use crate::InvalidParam;
 
 /// Queue pairs of RoCEv2, for the kinds of transport that are controllers of RoCE: `dcqcn`, `hpcc`, `timely`,
-/// `powertcp`, `theta-powertcp`, `roce-dctcp` and `roce-swift`. Of the other keys of `[transport]`, `segment` (the MTU's
-/// payload), `header`, `connections` and `priority` apply; `dctcp` for `roce-dctcp`, and `swift` and `max_window` for
-/// `roce-swift`.
+/// `powertcp`, `theta-powertcp`, `roce-dctcp` and `roce-swift`. Of the other keys of `[transport]`, `segment` (the
+/// MTU's payload), `header`, `connections` and `priority` apply; `dctcp` for `roce-dctcp`, and `swift` and
+/// `max_window` for `roce-swift`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RoceParams {
-    /// What a queue pair may have outstanding: `off`, as much as its rate lets it send; `bdp`, the bytes that its rate
-    /// sends in `base_rtt` (as DCQCN+win, TIMELY+win and DCTCP of HPCC's paper, section 5.1). HPCC, PowerTCP and Swift have
-    /// windows of their own. Default `off`.
+    /// What a queue pair may have outstanding: `off`, as much as its rate lets it send; `bdp`, the bytes that its
+    /// rate sends in `base_rtt` (as DCQCN+win, TIMELY+win and DCTCP of HPCC's paper, section 5.1). HPCC, PowerTCP and
+    /// Swift have windows of their own. Default `off`.
     pub window: RoceWindow,
-    /// The base round-trip time T, of windows, HPCC and PowerTCP: more than 0. Default absent: that of an idle path between
-    /// the two hosts, with a full packet and its acknowledgement.
+    /// The base round-trip time T, of windows, HPCC and PowerTCP: more than 0. Default absent: that of an idle path
+    /// between the two hosts, with a full packet and its acknowledgement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_rtt: Option<Span>,
     /// Packets for each acknowledgement: 1 or more. The last packet of a message always has its own. Default 1.

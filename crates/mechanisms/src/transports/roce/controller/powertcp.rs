@@ -11,12 +11,13 @@
 //! window          R T
 //! ```
 //!
-//! A is the rate of arrivals at a link, B its rate, and T the base round-trip time. Beside the queue, which HPCC sees as
-//! well, its growth counts, so that the flow reacts before a queue is there and stops before it is gone.
+//! A is the rate of arrivals at a link, B its rate, and T the base round-trip time. Beside the queue, which HPCC sees
+//! as well, its growth counts, so that the flow reacts before a queue is there and stops before it is gone.
 //! theta-PowerTCP needs no telemetry: the growth of the round-trip time is that of the queue.
 //!
-//! N flows on a link come to `U = eta / (1 - N increase / B)`: to a queue of `B T (U - 1)` if that is positive, and else
-//! to a link that is not full. With the default T the window, which is that of the idle path, shortens the queue a little.
+//! N flows on a link come to `U = eta / (1 - N increase / B)`: to a queue of `B T (U - 1)` if that is positive, and
+//! else to a link that is not full. With the default T the window, which is that of the idle path, shortens the queue
+//! a little.
 //!
 //! # Beside the paper and the released code
 //! * Rates are those of the released RDMA code (ns3-datacenter); the paper has windows, by the same equations.

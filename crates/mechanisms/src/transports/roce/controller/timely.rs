@@ -21,7 +21,8 @@
 //!   the first one only keeps its round-trip time. Google's snippet also scales steps by the time since the last
 //!   update, and never cuts by more than half at a time.
 //! * The round-trip time has the serialisation of the packet, as in HPCC's; Google's snippet subtracts it.
-//! * `gain` is the weight of the new sample. Google's snippet has 0.02, the simulators 0.875, which follows each sample.
+//! * `gain` is the weight of the new sample. Google's snippet has 0.02, the simulators 0.875, which follows each
+//!   sample.
 //! * A lost packet does not change the rate: TIMELY is for lossless networks.
 
 use plimsoll_units::{Rate, Span};
