@@ -1,7 +1,7 @@
 //! [`PreparedAdvice`]: the scenario of a search, with a variant for each candidate that the fabric can have.
 
+use plimsoll_experiment::Slo;
 use plimsoll_experiment::question::{self, QuestionError};
-use plimsoll_experiment::{Metric, Slo};
 use plimsoll_line::measure::Run;
 use plimsoll_line::question::LineQuestionError;
 use plimsoll_line::{AskedLine, LineQuestion, Over, SearchStop};

@@ -55,8 +55,9 @@ impl Lines {
         let at = self.at.map_or_else(String::new, |at| self.over.shown(at));
         let is_shown = |column: &Column| {
             // Where there is one objective, the title has it; a key without a value of today's has nothing beside it.
-            !(column.name == "objective" && self.slos.len() == 1)
-                && !(column.group == "today" && self.at.is_none())
+            let is_known = column.name == "objective" && self.slos.len() == 1;
+            let is_missing = column.group == "today" && self.at.is_none();
+            !is_known && !is_missing
         };
         let columns = [
             column(of, value),

@@ -61,7 +61,16 @@ fn hybrids() -> Vec<Hybrid> {
         ..hybrid()
     };
     let (rate, delay) = (GIGABIT, MICROSECOND);
-    let clos = Clos { pods: 2, edges: 2, aggregations: 2, cores: 1, hosts_per_edge: 1, rate, delay };
+    let clos = Clos {
+        pods: 2,
+        edges: 2,
+        aggregations: 2,
+        cores: 1,
+        hosts_per_edge: 1,
+        rate,
+        fabric_rate: None,
+        delay,
+    };
     vec![
         hybrid(),
         Hybrid { packet_uplinks: None, ..hybrid() },
