@@ -98,7 +98,7 @@ class _ClosTopology(TypedDict):
     hosts_per_edge: int
     """Hosts of an edge switch."""
     rate: Rate
-    """Rate of every link."""
+    """Rate of a host's link."""
     delay: Span
     """One-way propagation of every link."""
 
@@ -107,6 +107,8 @@ class ClosTopology(_ClosTopology, total=False):
     """Three tiers of switches in pods, with more or fewer links upwards than down: `edge`, `aggregation`, `core`.
     Each aggregation switch has cores of its own, which connect it with the aggregation switches of the same
     number in other pods."""
+    fabric_rate: Rate
+    """Rate of a link between switches; default: `rate`."""
 
 
 class _DumbbellTopology(TypedDict):
@@ -231,7 +233,7 @@ class _ClosPacketNetwork(TypedDict):
     hosts_per_edge: int
     """Hosts of an edge switch."""
     rate: Rate
-    """Rate of every link."""
+    """Rate of a host's link."""
     delay: Span
     """One-way propagation of every link."""
 
@@ -240,6 +242,8 @@ class ClosPacketNetwork(_ClosPacketNetwork, total=False):
     """Three tiers of switches in pods, with more or fewer links upwards than down: `edge`, `aggregation`, `core`.
     Each aggregation switch has cores of its own, which connect it with the aggregation switches of the same
     number in other pods."""
+    fabric_rate: Rate
+    """Rate of a link between switches; default: `rate`."""
 
 
 class _FilePacketNetwork(TypedDict):
@@ -954,7 +958,20 @@ class TransportParams(TypedDict, total=False):
     `workload.background = "cubic"`. All other keys are for all workloads. Default none."""
     mptcp: MptcpParams
     """MPTCP: connections of several subflows. Default absent: plain TCP."""
-    preset: Literal["dctcp", "detail", "hull", "linux", "pfabric", "qjump", "swift"]
+    preset: Literal[
+        "dcqcn-paper",
+        "dctcp",
+        "detail",
+        "hpcc",
+        "hull",
+        "linux",
+        "pfabric",
+        "powertcp",
+        "qjump",
+        "roce-nic",
+        "swift",
+        "timely",
+    ]
     """Only in `[transports.NAME]`: the scheme whose transport it is, laid below the keys beside it."""
 
 
@@ -1017,8 +1034,12 @@ class RoceParams(TypedDict, total=False):
     ack_every: int
     """Packets for each acknowledgement: 1 or more. The last packet of a message always has its own. Default 1."""
     ack_size: Bytes
-    """Bytes of an acknowledgement on the wire, without telemetry: 1 to 256 B. Default 60 B, as in HPCC's released
-    code."""
+    """Bytes of an acknowledgement on the wire, without what ports have added to the data (`port.*.int`): 1 to 256
+    B. Default 60 B, as in HPCC's released code."""
+    telemetry_room: Bytes
+    """Bytes that each data packet carries for telemetry from its NIC on, beside `header`: 0 to 256 B. They are not
+    in the ideal completion time. HPCC's released code has 42 B, acknowledgements of 88 B, and ports that add
+    nothing: `int = { header = "0B", hop = "0B" }`. Default 0 B: ports add what they write."""
     repair: RoceRepair
     """What is sent again after a loss: `go-back-n`, everything from the first packet that is missing, or
     `selective`, the missing packets alone (IRN, Mittal et al., SIGCOMM 2018). Default `go-back-n`."""
@@ -1114,6 +1135,9 @@ class HpccParams(TypedDict, total=False):
     """The additive increase as a rate, W_AI / T: more than 0. Default 50 Mb/s (the paper's 80 B at T = 13 us)."""
     min_rate: Rate
     """The lowest rate: more than 0. Default 1 Gb/s."""
+    reaction: HpccReaction
+    """The acknowledgements that move the window: HPCC's own rule, or one of the two that its Fig. 13 compares with
+    it. Default `reference`."""
 
 
 class TimelyParams(TypedDict, total=False):
@@ -2093,7 +2117,9 @@ class ClosTopologyPartial(TypedDict, total=False):
     hosts_per_edge: int
     """Hosts of an edge switch."""
     rate: Rate
-    """Rate of every link."""
+    """Rate of a host's link."""
+    fabric_rate: Rate
+    """Rate of a link between switches; default: `rate`."""
     delay: Span
     """One-way propagation of every link."""
 
@@ -2208,7 +2234,9 @@ class ClosPacketNetworkPartial(TypedDict, total=False):
     hosts_per_edge: int
     """Hosts of an edge switch."""
     rate: Rate
-    """Rate of every link."""
+    """Rate of a host's link."""
+    fabric_rate: Rate
+    """Rate of a link between switches; default: `rate`."""
     delay: Span
     """One-way propagation of every link."""
 
@@ -2919,7 +2947,20 @@ class TransportParamsPartial(TypedDict, total=False):
     `workload.background = "cubic"`. All other keys are for all workloads. Default none."""
     mptcp: MptcpParamsPartial
     """MPTCP: connections of several subflows. Default absent: plain TCP."""
-    preset: Literal["dctcp", "detail", "hull", "linux", "pfabric", "qjump", "swift"]
+    preset: Literal[
+        "dcqcn-paper",
+        "dctcp",
+        "detail",
+        "hpcc",
+        "hull",
+        "linux",
+        "pfabric",
+        "powertcp",
+        "qjump",
+        "roce-nic",
+        "swift",
+        "timely",
+    ]
     """Only in `[transports.NAME]`: the scheme whose transport it is, laid below the keys beside it."""
 
 
@@ -2982,8 +3023,12 @@ class RoceParamsPartial(TypedDict, total=False):
     ack_every: int
     """Packets for each acknowledgement: 1 or more. The last packet of a message always has its own. Default 1."""
     ack_size: Bytes
-    """Bytes of an acknowledgement on the wire, without telemetry: 1 to 256 B. Default 60 B, as in HPCC's released
-    code."""
+    """Bytes of an acknowledgement on the wire, without what ports have added to the data (`port.*.int`): 1 to 256
+    B. Default 60 B, as in HPCC's released code."""
+    telemetry_room: Bytes
+    """Bytes that each data packet carries for telemetry from its NIC on, beside `header`: 0 to 256 B. They are not
+    in the ideal completion time. HPCC's released code has 42 B, acknowledgements of 88 B, and ports that add
+    nothing: `int = { header = "0B", hop = "0B" }`. Default 0 B: ports add what they write."""
     repair: RoceRepair
     """What is sent again after a loss: `go-back-n`, everything from the first packet that is missing, or
     `selective`, the missing packets alone (IRN, Mittal et al., SIGCOMM 2018). Default `go-back-n`."""
@@ -3079,6 +3124,9 @@ class HpccParamsPartial(TypedDict, total=False):
     """The additive increase as a rate, W_AI / T: more than 0. Default 50 Mb/s (the paper's 80 B at T = 13 us)."""
     min_rate: Rate
     """The lowest rate: more than 0. Default 1 Gb/s."""
+    reaction: HpccReaction
+    """The acknowledgements that move the window: HPCC's own rule, or one of the two that its Fig. 13 compares with
+    it. Default `reference`."""
 
 
 class TimelyParamsPartial(TypedDict, total=False):
@@ -3910,7 +3958,20 @@ class Variant(TypedDict, total=False):
     """Programs that an emulated run has in its hosts, one table each."""
     observe: ObservePartial
     """What to record beyond the messages themselves."""
-    preset: Literal["dctcp", "detail", "hull", "linux", "pfabric", "qjump", "swift"]
+    preset: Literal[
+        "dcqcn-paper",
+        "dctcp",
+        "detail",
+        "hpcc",
+        "hull",
+        "linux",
+        "pfabric",
+        "powertcp",
+        "qjump",
+        "roce-nic",
+        "swift",
+        "timely",
+    ]
     """A scheme by one word, laid below the keys beside it: transport, ports, host and paths."""
 
 
@@ -3948,7 +4009,20 @@ class ScenarioTable(TypedDict, total=False):
     """Programs that an emulated run has in its hosts, one table each."""
     observe: Observe
     """What to record beyond the messages themselves."""
-    preset: Literal["dctcp", "detail", "hull", "linux", "pfabric", "qjump", "swift"]
+    preset: Literal[
+        "dcqcn-paper",
+        "dctcp",
+        "detail",
+        "hpcc",
+        "hull",
+        "linux",
+        "pfabric",
+        "powertcp",
+        "qjump",
+        "roce-nic",
+        "swift",
+        "timely",
+    ]
     """A scheme by one word, laid below the keys beside it: transport, ports, host and paths."""
     include: str
     """A file, its path relative to this one, over which this one is laid."""
@@ -4127,6 +4201,9 @@ RoceRepair = Literal["go-back-n", "selective"]
 
 DcqcnForm = Literal["paper", "nic"]
 """Whose rules a DCQCN sender follows."""
+
+HpccReaction = Literal["reference", "per-rtt", "per-ack"]
+"""The acknowledgements by which HPCC moves its window."""
 
 TimelyForm = Literal["gradient", "patched"]
 """The rule of TIMELY between its two thresholds."""

@@ -31,6 +31,8 @@ const CUT: &[(&str, &str)] = &[
     ("detail/motivation.toml", "20ms"),
     ("detail/pages-standard.toml", "4ms"),
     ("detail/pages.toml", "4ms"),
+    ("hpcc/fabric.toml", "50us"),
+    ("hpcc/incast.toml", "300us"),
     ("hull-kernel/star.toml", "500ms"),
     ("hull/dynamic.toml", "1s"),
     ("hull/low-latency.toml", "1s"),
@@ -71,6 +73,8 @@ const CUT: &[(&str, &str)] = &[
     ("reactor-kernel/reaction.toml", "700ms"),
     ("reactor/reaction.toml", "100ms"),
     ("reactor/requests.toml", "200ms"),
+    ("roce/acceptance.toml", "1ms"),
+    ("roce/fabric.toml", "100us"),
 ];
 
 /// How long the workloads of a scenario send; messages under way have as long again.
