@@ -282,8 +282,8 @@ impl HpccConfig<'_> {
                 self.rates(draft, section, &[("increase", "RATE_AI"), ("min_rate", "MIN_RATE")])
             }
             Mode::Dctcp => {
+                self.share(draft, "transport.dctcp", "gain", "EWMA_GAIN")?;
                 let section = "transport.roce.dctcp";
-                self.share(draft, section, "gain", "EWMA_GAIN")?;
                 self.rates(draft, section, &[("increase", "DCTCP_RATE_AI"), ("min_rate", "MIN_RATE")])
             }
         }
@@ -541,6 +541,7 @@ const ORDER: &[&str] = &[
     "port.switch.shared_buffer",
     "host",
     "transport",
+    "transport.dctcp",
     "transport.roce",
     "transport.roce.dcqcn",
     "transport.roce.hpcc",

@@ -12,7 +12,18 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("DCQCN of the NICs", "kind = 'dcqcn'", "ecn = { threshold = '50KB' }"),
     ("DCQCN of the paper", "kind = 'dcqcn'\nroce.dcqcn.form = 'paper'", "ecn = { threshold = '50KB' }"),
     ("DCQCN with a window", "kind = 'dcqcn'\nroce.window = 'bdp'", "ecn = { threshold = '50KB' }"),
+    (
+        "DCQCN with selective repeat",
+        "kind = 'dcqcn'\nroce.repair = 'selective'",
+        "ecn = { threshold = '50KB' }",
+    ),
     ("HPCC", "kind = 'hpcc'", "int = {}"),
+    ("TIMELY", "kind = 'timely'", ""),
+    ("patched TIMELY", "kind = 'timely'\nroce.timely.form = 'patched'", ""),
+    ("PowerTCP", "kind = 'powertcp'", "int = {}"),
+    ("PowerTCP by delay", "kind = 'theta-powertcp'", ""),
+    ("DCTCP", "kind = 'roce-dctcp'", "ecn = { threshold = '50KB' }"),
+    ("Swift", "kind = 'roce-swift'", ""),
 ];
 
 const LOSSLESS: &str = "lossless = { memory = '4MB', reserve = '2KB' }";
