@@ -132,7 +132,7 @@ impl Stamps {
         added
     }
 
-    /// Removes all stamps.
+    /// Removes all stamps, and so their bytes.
     pub fn clear(&mut self) {
         (self.count, self.bytes) = (0, 0);
     }

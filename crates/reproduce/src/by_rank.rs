@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use plimsoll_experiment::Measure;
+use plimsoll_results::outcome::Outcome;
 use plimsoll_units::Span;
 use serde::Deserialize;
 
 use crate::row::StudyRow;
-use crate::study::FinishedRun;
 
 /// Percentiles of the slowdown in ranges of rank, as HPCC's authors show them.
 #[derive(Clone, Debug, Deserialize)]
@@ -31,17 +31,17 @@ impl RankFigure {
         [("fct_slowdown_p50", "p50"), ("fct_slowdown_p95", "p95"), ("fct_slowdown_p99", "p99")];
 
     /// Returns the rows that a run gives; those of ranges beyond all flows, and without a flow, are missing.
-    pub(crate) fn rows(&self, figure: &str, run: &FinishedRun<'_>) -> Vec<StudyRow> {
-        let Some(series) = self.series.get(run.series) else { return Vec::new() };
+    pub(crate) fn rows(&self, figure: &str, base: &str, scheme: &str, outcome: &Outcome) -> Vec<StudyRow> {
+        let Some(series) = self.series.get(scheme) else { return Vec::new() };
         let mut rows = Vec::new();
         for x in &self.xs {
             for (metric, aggregate) in RankFigure::METRICS {
                 let Some(estimate) =
-                    self.measure(x, aggregate).and_then(|measure| measure.estimate(run.outcome, Span::ZERO))
+                    self.measure(x, aggregate).and_then(|measure| measure.estimate(outcome, Span::ZERO))
                 else {
                     continue;
                 };
-                let mut row = StudyRow::new(figure, run.base.name(), series, x, metric, "x");
+                let mut row = StudyRow::new(figure, base, series, x, metric, "x");
                 row.set_measured(&estimate);
                 rows.push(row);
             }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_results::outcome::Outcome;
 use serde::Deserialize;
 
 use crate::by_rank::RankFigure;
 use crate::distribution::PercentileFigure;
 use crate::queue_in_time::QueueFigure;
 use crate::row::StudyRow;
-use crate::study::FinishedRun;
 use crate::timeline::TimelineFigure;
 
 /// A view of another figure's runs: the table of a figure by the name of its kind.
@@ -57,12 +57,12 @@ impl DerivedFigure {
     }
 
     /// Returns the rows that a run of the other figure gives.
-    pub(crate) fn rows(&self, figure: &str, run: &FinishedRun<'_>) -> Vec<StudyRow> {
+    pub(crate) fn rows(&self, figure: &str, base: &str, scheme: &str, outcome: &Outcome) -> Vec<StudyRow> {
         match self {
-            DerivedFigure::Distribution(shown) => shown.rows(figure, run),
-            DerivedFigure::Timeline(shown) => shown.rows(figure, run),
-            DerivedFigure::QueueInTime(shown) => shown.rows(figure, run),
-            DerivedFigure::Ranks(shown) => shown.rows(figure, run),
+            DerivedFigure::Distribution(shown) => shown.rows(figure, base, scheme, outcome),
+            DerivedFigure::Timeline(shown) => shown.rows(figure, base, scheme, outcome),
+            DerivedFigure::QueueInTime(shown) => shown.rows(figure, base, scheme, outcome),
+            DerivedFigure::Ranks(shown) => shown.rows(figure, base, scheme, outcome),
         }
     }
 }

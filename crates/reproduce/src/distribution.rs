@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use plimsoll_experiment::Measure;
+use plimsoll_results::outcome::Outcome;
 use plimsoll_results::stats::{Samples, Statistic};
 use plimsoll_units::Span;
 use serde::Deserialize;
 
 use crate::row::StudyRow;
-use crate::study::FinishedRun;
 
 /// A distribution of what another figure's runs measured.
 #[derive(Clone, Debug, Deserialize)]
@@ -30,12 +30,12 @@ pub struct PercentileFigure {
 
 impl PercentileFigure {
     /// Returns the rows that a run gives.
-    pub(crate) fn rows(&self, figure: &str, run: &FinishedRun<'_>) -> Vec<StudyRow> {
-        let Some(series) = self.series.get(run.series) else { return Vec::new() };
-        let samples = Samples::new(vec![self.samples.samples(run.outcome, Span::ZERO)]);
+    pub(crate) fn rows(&self, figure: &str, base: &str, scheme: &str, outcome: &Outcome) -> Vec<StudyRow> {
+        let Some(series) = self.series.get(scheme) else { return Vec::new() };
+        let samples = Samples::new(vec![self.samples.samples(outcome, Span::ZERO)]);
         let row = |x: &String| {
             let percent: f64 = x.parse().ok()?;
-            let mut row = StudyRow::new(figure, run.base.name(), series, x, &self.metric, &self.unit);
+            let mut row = StudyRow::new(figure, base, series, x, &self.metric, &self.unit);
             row.set_measured(&samples.estimate(Statistic::Percentile(percent / 100.0))?);
             Some(row)
         };

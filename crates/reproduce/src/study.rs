@@ -317,7 +317,9 @@ impl Study {
         for figure in &self.figures {
             rows.extend(figure.rows_also_of(run));
             let shown = figure.shows.iter().filter(|shown| shown.of() == run.figure.id);
-            rows.extend(shown.flat_map(|shown| shown.rows(&figure.id, run)));
+            rows.extend(
+                shown.flat_map(|shown| shown.rows(&figure.id, run.base.name(), run.series, run.outcome)),
+            );
         }
         rows.extend(self.run_rows.iter().flat_map(|of| of(self, run)));
         rows

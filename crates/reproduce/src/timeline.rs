@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_results::outcome::Outcome;
 use plimsoll_results::stats::Estimate;
 use plimsoll_units::Span;
 use serde::Deserialize;
 
 use crate::row::StudyRow;
-use crate::study::FinishedRun;
 
 /// The observations of a workload of another figure's runs over time, such as the offsets of clocks.
 #[derive(Clone, Debug, Deserialize)]
@@ -27,17 +27,17 @@ pub struct TimelineFigure {
 
 impl TimelineFigure {
     /// Returns the rows that a run gives, in us.
-    pub(crate) fn rows(&self, figure: &str, run: &FinishedRun<'_>) -> Vec<StudyRow> {
-        let Some(series) = self.series.get(run.series) else { return Vec::new() };
-        let workload = run.outcome.workloads.iter().position(|info| info.name == self.workload);
+    pub(crate) fn rows(&self, figure: &str, base: &str, scheme: &str, outcome: &Outcome) -> Vec<StudyRow> {
+        let Some(series) = self.series.get(scheme) else { return Vec::new() };
+        let workload = outcome.workloads.iter().position(|info| info.name == self.workload);
         let mut intervals: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-        for one in run.outcome.observations.iter().filter(|one| Some(usize::from(one.workload)) == workload) {
+        for one in outcome.observations.iter().filter(|one| Some(usize::from(one.workload)) == workload) {
             let interval = one.begun.as_ps() / self.every.as_ps();
             intervals.entry(interval).or_default().push(one.value.as_us_f64());
         }
         let row = |(interval, values): (u64, Vec<f64>)| {
             let x = (self.every * (interval + 1)).as_secs_f64().to_string();
-            let mut row = StudyRow::new(figure, run.base.name(), series, &x, &self.metric, "us");
+            let mut row = StudyRow::new(figure, base, series, &x, &self.metric, "us");
             let largest = values.iter().copied().fold(0.0, f64::max);
             row.set_measured(&Estimate::bare(largest, values.len() as u64));
             row

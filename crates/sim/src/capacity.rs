@@ -14,7 +14,7 @@ use plimsoll_fabric::net::{Network, Node};
 use plimsoll_results::outcome::ConnectionRecord;
 use plimsoll_units::{Rate, Span, Time};
 
-/// The largest packet.
+/// The largest packet of the run, in bytes.
 const PACKET_BYTES: u128 = 65_535;
 
 /// Checks the links of `readings` and the hosts of `connections` in a run that has ended at `end`.

@@ -2,7 +2,7 @@
 
 use std::ops::AddAssign;
 
-/// Packets of one type.
+/// Packets of one type, as both ends count them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct AtBothEnds {
     /// Packets that queue pairs have sent.
@@ -16,7 +16,7 @@ pub struct AtBothEnds {
 pub struct PacketTypes {
     /// Packets with payload.
     pub data: AtBothEnds,
-    /// Acknowledgements.
+    /// Acknowledgements without data.
     pub acks: AtBothEnds,
     /// Negative acknowledgements, which ask for data again.
     pub naks: AtBothEnds,

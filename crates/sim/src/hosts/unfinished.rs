@@ -16,7 +16,7 @@ use crate::sim_hooks::SimFabric;
 pub(crate) struct UnfinishedMessages {
     /// A port on its path holds packets of its priority and is paused; by the port's name.
     paused: BTreeMap<String, u64>,
-    /// None of it was sent.
+    /// None of its bytes was sent.
     never_started: u64,
     /// Nothing more may be sent before an answer comes, or the timeout: its last packets were lost, or are on the way.
     await_answer: u64,

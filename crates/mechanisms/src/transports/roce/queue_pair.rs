@@ -16,9 +16,9 @@ use crate::transports::packet_types::{AtBothEnds, PacketTypes};
 /// and call `on_deadline` at [`deadline`](QueuePair::deadline).
 ///
 /// On the wire a data packet that asks for an acknowledgement has CWR; an acknowledgement has ACK, a NAK has CWR as
-/// well, one that echoes a mark ECE, and the packet that arrived instead as a SACK block if repair is selective; a CNP has
-/// ECE and no ACK. The acknowledgement number of data is the number of the transmission, which the sequence number of an
-/// acknowledgement echoes. As in TCP, ACK on data says that the receiver answers, and so returns telemetry.
+/// well, one that echoes a mark ECE, and the packet that arrived instead as a SACK block if repair is selective; a CNP
+/// has ECE and no ACK. The acknowledgement number of data is the number of the transmission, which the sequence number
+/// of an acknowledgement echoes. As in TCP, ACK on data says that the receiver answers, and so returns telemetry.
 #[derive(Debug)]
 pub struct QueuePair {
     requests: RequestSide,

@@ -67,7 +67,7 @@ pub enum HpccReaction {
     /// All of them, from a reference window that moves once a round trip.
     #[default]
     Reference,
-    /// One in a round trip.
+    /// One in a round trip moves it, and all others pass.
     PerRtt,
     /// All of them, each from the window that the one before has set, so that one queue is reacted to many times.
     PerAck,

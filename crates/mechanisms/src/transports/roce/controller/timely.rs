@@ -150,7 +150,7 @@ pub struct Timely {
     last_rtt: Option<Span>,
     /// The average difference of two round-trip times, in ps.
     difference: f64,
-    /// Increases in a row.
+    /// Increases in a row, which make steps larger.
     stage: u32,
     round_trip: RoundTrip,
 }
