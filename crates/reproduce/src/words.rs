@@ -28,11 +28,12 @@ fn capitalised(text: &str) -> String {
 }
 
 /// The ends of metrics, and how a title begins.
-const STATISTICS: [(&str, &str); 8] = [
+const STATISTICS: [(&str, &str); 9] = [
     ("_mean", "mean "),
     ("_p10", "10th percentile of the "),
     ("_p50", "median "),
     ("_p90", "90th percentile of the "),
+    ("_p95", "95th percentile of the "),
     ("_p99", "99th percentile of the "),
     ("_p999", "99.9th percentile of the "),
     ("_max", "longest "),
