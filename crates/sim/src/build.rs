@@ -10,7 +10,7 @@ use plimsoll_results::outcome::{self, BlockedTraffic, BlockedWorkload, Outcome, 
 use plimsoll_results::replay::ReplayWindow;
 use plimsoll_scenario::model::{Fault, Model};
 use plimsoll_traffic::Traffic;
-use plimsoll_units::{Span, Streams, Time};
+use plimsoll_units::{Rate, Span, Streams, Time};
 
 use crate::capacity;
 use crate::error::RunError;
@@ -32,6 +32,8 @@ pub(crate) struct BuiltWorld {
     workloads: Vec<WorkloadInfo>,
     /// The names of links, where links are counted.
     link_names: Option<LinkNames>,
+    /// The highest rate that a fault gives a link, which may be above the link's own.
+    fastest_fault: Rate,
     warmup: Span,
     horizon: Time,
     endless: bool,
@@ -73,6 +75,7 @@ fn build_with(model: &Model, window: Option<ReplayWindow>) -> Result<BuiltWorld,
     let counts_links = fabric.counts_links();
     Ok(BuiltWorld {
         link_names: counts_links.then(|| LinkNames::new(&model.topology, fabric.network())),
+        fastest_fault: model.fault.iter().filter_map(|fault| fault.rate).max().unwrap_or(Rate::ZERO),
         warmup: model.run.warmup,
         horizon: traffic.horizon(),
         endless: traffic.endless,
@@ -151,7 +154,7 @@ impl BuiltWorld {
         counters.retransmissions = connections.iter().map(|connection| connection.retransmissions).sum();
         counters.timeouts = connections.iter().map(|connection| connection.timeouts).sum();
         counters.set_types(&hosts.packet_types());
-        capacity::check(fabric.network(), &connections, &readings, end);
+        capacity::check(fabric.network(), self.fastest_fault, &connections, &readings, end);
         let mechanisms = self.counted.uses(&counters, &fabric.buffer_uses());
         let circuits = fabric.take_circuit_log(end).unwrap_or_default();
         let links = self.link_names.map(|names| names.totals(readings));
