@@ -88,10 +88,10 @@ const MESSAGES: u64 = 2_000;
 const OTHERS_MAX: usize = 8;
 
 /// Returns why a candidate is none for the scenario of `model`, if its transport is carried out elsewhere: TCP by the
-/// hosts, and RoCE by their NICs.
+/// hosts, RoCE and Ultra Ethernet by their NICs.
 fn other_family(model: &Model, candidate: &Model) -> Option<String> {
     let [own, other] = [model, candidate].map(|model| model.transport.kind.describe().family);
-    (own.is_roce != other.is_roce)
+    (own.carrier != other.carrier)
         .then(|| format!("its transport is of {}, and the scenario's of {}", other.name, own.name))
 }
 

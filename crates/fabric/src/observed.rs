@@ -286,6 +286,14 @@ counters! {
     cnps_sent: PLAIN { digest: When::Never, csv: When::IfAny, heading: Some("CNPs") },
     /// Congestion notification packets that have reached a queue pair.
     cnps_received: PLAIN { digest: When::Never, csv: When::IfAny },
+    /// Grants of credit that receivers of Ultra Ethernet have sent.
+    pulls_sent: PLAIN { digest: When::Never, csv: When::IfAny, heading: Some("grants") },
+    /// Grants of credit that have reached a sender.
+    pulls_received: PLAIN { digest: When::Never, csv: When::IfAny },
+    /// Requests for credit that senders have sent.
+    requests_sent: PLAIN { digest: When::Never, csv: When::IfAny },
+    /// Requests for credit that have reached a receiver.
+    requests_received: PLAIN { digest: When::Never, csv: When::IfAny },
 }
 
 impl Counters {
@@ -299,13 +307,15 @@ impl Counters {
         Counters::ALL.iter().filter(|counter| counter.is_loss).map(|counter| (counter.get)(self)).sum()
     }
 
-    /// Sets the counts of packets of RoCE by type.
+    /// Sets the counts of packets of NICs' transports by type.
     pub fn set_types(&mut self, types: &PacketTypes) {
-        let PacketTypes { data, acks, naks, cnps } = *types;
+        let PacketTypes { data, acks, naks, cnps, pulls, requests } = *types;
         (self.roce_data_sent, self.roce_data_received) = (data.sent, data.received);
         (self.roce_acks_sent, self.roce_acks_received) = (acks.sent, acks.received);
         (self.naks_sent, self.naks_received) = (naks.sent, naks.received);
         (self.cnps_sent, self.cnps_received) = (cnps.sent, cnps.received);
+        (self.pulls_sent, self.pulls_received) = (pulls.sent, pulls.received);
+        (self.requests_sent, self.requests_received) = (requests.sent, requests.received);
     }
 
     /// Returns the number of packets whose fate is known: in the end, as many as were sent.

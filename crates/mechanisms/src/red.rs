@@ -31,7 +31,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::chance::Chance;
-use crate::mechanism::{Marking, Mechanism, Section, Table};
+use crate::ecn::MarkAt;
+use crate::mechanism::{EngineNeed, Marking, Mechanism, Section, Table};
 use crate::{Depth, InvalidParam};
 
 /// RED on a port, with every detail of ns-2's that changes results. The defaults are DCTCP with
@@ -74,6 +75,14 @@ pub struct RedParams {
     /// mark (SIGCOMM 2015, section 3.1). Default `spread`.
     #[serde(skip_serializing_if = "MarkSpacing::is_default")]
     pub marks: MarkSpacing,
+    /// Whether a packet is judged by the queue that it finds (`enqueue`), or, where marks are `independent`, by the
+    /// queue that it leaves behind (`dequeue`): of data alone, where a port trims. Default `enqueue`.
+    #[serde(skip_serializing_if = "is_at_enqueue")]
+    pub at: MarkAt,
+    /// Whether ports that lead to hosts mark. Without, a receiver whose credit keeps that queue short is not disturbed
+    /// by its marks (RCCC). Default true.
+    #[serde(skip_serializing_if = "is_true")]
+    pub towards_hosts: bool,
     /// Drops an arriving packet if the bytes already waiting reach this. Default none, so that only
     /// the port's buffer limits the queue. The HULL reproduction's switch had `"500KB"`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,6 +107,8 @@ impl Default for RedParams {
             ecn: true,
             gentle: false,
             marks: MarkSpacing::Spread,
+            at: MarkAt::Enqueue,
+            towards_hosts: true,
             limit: None,
             for_rate: None,
         }
@@ -115,6 +126,16 @@ pub enum MarkSpacing {
     Independent,
 }
 
+/// For serde, which hands over references.
+fn is_true(flag: &bool) -> bool {
+    *flag
+}
+
+/// For serde.
+fn is_at_enqueue(at: &MarkAt) -> bool {
+    *at == MarkAt::Enqueue
+}
+
 impl MarkSpacing {
     fn is_default(&self) -> bool {
         *self == MarkSpacing::default()
@@ -127,7 +148,20 @@ impl Mechanism for RedParams {
             .marks_queue();
 
     fn marking(&self) -> Option<Marking> {
-        Some(Marking { marks: self.ecn, thresholds: vec![Depth::Bytes(self.min)], at_dequeue: false })
+        Some(Marking {
+            marks: self.ecn,
+            thresholds: vec![Depth::Bytes(self.min)],
+            at_dequeue: self.marks_at_dequeue(),
+        })
+    }
+
+    /// At dequeue, a mark depends on the packets that wait when a packet leaves, which is unknown at its admission.
+    fn engine(&self) -> EngineNeed {
+        if self.marks_at_dequeue() { EngineNeed::GeneralHere } else { EngineNeed::Either }
+    }
+
+    fn engine_setting(&self) -> &'static str {
+        "red.at = \"dequeue\""
     }
 
     fn validate(&self) -> Result<(), InvalidParam> {
@@ -146,6 +180,8 @@ impl Mechanism for RedParams {
             self.ecn,
             "true with `marks = \"independent\"`",
         )?;
+        let ok = marks_alone || !self.marks_at_dequeue();
+        InvalidParam::unless(ok, "at", "dequeue", "`enqueue`, unless `marks = \"independent\"`")?;
         let limit = self.limit.unwrap_or(Bytes::new(1));
         InvalidParam::unless(limit > Bytes::ZERO, "limit", limit, "more than 0B")?;
         let rate = self.for_rate.unwrap_or(Rate::from_gbps(1));
@@ -154,8 +190,12 @@ impl Mechanism for RedParams {
 }
 
 impl RedParams {
+    fn marks_at_dequeue(&self) -> bool {
+        self.at == MarkAt::Dequeue
+    }
+
     /// Returns the parameters at a port of rate `link`, with its thresholds.
-    fn at(&self, link: Rate) -> RedParams {
+    fn for_link(&self, link: Rate) -> RedParams {
         let scaled = |bytes: Bytes| match self.for_rate {
             Some(rate) => {
                 let bytes = u128::from(bytes.get()) * u128::from(link.as_bps()) / u128::from(rate.as_bps());
@@ -199,7 +239,7 @@ impl Red {
     /// RED on an empty queue in front of a link of rate `link`.
     pub fn new(params: &RedParams, link: Rate) -> Red {
         Red {
-            params: params.at(link),
+            params: params.for_link(link),
             average: 0.0,
             count: 0,
             count_bytes: 0,
@@ -224,7 +264,9 @@ impl Red {
         self.count_bytes += packet_bytes;
 
         let mut verdict = Verdict::Pass;
-        if self.params.marks == MarkSpacing::Independent {
+        if self.params.marks_at_dequeue() {
+            // Decided when it leaves.
+        } else if self.params.marks == MarkSpacing::Independent {
             let is_above = ect && self.average > self.params.min.get() as f64;
             if is_above && Chance::of(self.base_probability()).hits(draw) {
                 verdict = Verdict::Mark;
@@ -245,6 +287,17 @@ impl Red {
             verdict = Verdict::Drop;
         }
         verdict
+    }
+
+    /// Returns whether packets are judged by the queue that they leave behind.
+    pub fn marks_at_dequeue(&self) -> bool {
+        self.params.marks_at_dequeue()
+    }
+
+    /// Returns whether a packet that leaves `queue_bytes_after` bytes waiting is marked, if it can be.
+    pub fn on_dequeue(&mut self, queue_bytes_after: u64, draw: impl FnOnce() -> u64) -> bool {
+        self.average = queue_bytes_after as f64;
+        self.average > self.params.min.get() as f64 && Chance::of(self.base_probability()).hits(draw)
     }
 
     /// A packet that another rule decides on finds `queue_bytes_before` bytes waiting, which the average counts.

@@ -2,25 +2,28 @@
 //! carries it, and its [`Family`]; a [`Kind`] is what `transport.kind` chooses. Scenarios, simulated hosts and
 //! emulation ask these descriptions, so that no other file lists families or kinds.
 
+pub mod credit;
 pub mod datagram;
 mod describe;
 mod endpoint;
+pub mod entropy;
 pub mod mptcp;
 mod packet_types;
 pub mod roce;
 pub mod tcp;
+pub mod uet;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use describe::{Description, Family, Feature, HostWide};
+pub use describe::{Carrier, Description, Family, Feature, HostWide};
 pub use endpoint::{Endpoint, PathFacts};
 pub use packet_types::{AtBothEnds, PacketTypes};
 
 /// Makes the enum of kinds and their descriptions from one list.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $Kind:ident: $description:path,)+) => {
-        /// A kind of transport: a congestion controller of TCP or of RoCE, or datagrams.
+        /// A kind of transport: a congestion controller of TCP, of RoCE or of Ultra Ethernet, or datagrams.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "kebab-case")]
         pub enum Kind { $($(#[$doc])* $Kind,)+ }
@@ -64,6 +67,12 @@ kinds! {
     RoceDctcp: roce::controller::ROCE_DCTCP,
     /// RoCE with Swift, which sets the window by the delay (SIGCOMM 2020).
     RoceSwift: roce::controller::ROCE_SWIFT,
+    /// Ultra Ethernet with the window of its senders (NSCC).
+    UetNscc: uet::UET_NSCC,
+    /// Ultra Ethernet with the credit of its receivers (RCCC).
+    UetRccc: uet::UET_RCCC,
+    /// Ultra Ethernet with both.
+    Uet: uet::UET,
 }
 
 impl Kind {

@@ -20,3 +20,9 @@ pub(crate) const SET_AROUND: &[&str] = &["replicates", "variant", "sweep", "slo"
 
 /// The table of `transport` with the keys of queue pairs, in which each controller has a table of its own.
 pub(crate) const ROCE: &str = "roce";
+
+/// The table of `transport` with the keys of packet delivery contexts.
+pub(crate) const UET: &str = "uet";
+
+/// The tables of `transport` that are merged key by key, but for the tables within them.
+pub(crate) const NIC_TABLES: [&str; 2] = [ROCE, UET];

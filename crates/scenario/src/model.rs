@@ -179,9 +179,9 @@ impl Model {
         self.carriers().flat_map(TransportParams::families)
     }
 
-    /// Returns whether some transport waits for room in its NIC: with backpressure, or as queue pairs of RoCE.
+    /// Returns whether some transport waits for room in its NIC: with backpressure, or where NICs carry connections.
     pub fn waits_for_room(&self) -> bool {
-        self.host.backpressure || self.families().any(|family| family.is_roce)
+        self.host.backpressure || self.families().any(|family| family.carrier.is_nic())
     }
 
     /// Returns a family of the run that excludes `feature`, with the reason.

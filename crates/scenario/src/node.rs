@@ -7,7 +7,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::Report;
-use crate::keys::{DISCIPLINE, ROCE, TRANSPORTS, WORKLOAD};
+use crate::keys::{DISCIPLINE, NIC_TABLES, TRANSPORTS, WORKLOAD};
 use crate::source::{ScenarioTexts, SourceLayer, ValueOrigin};
 
 /// A value with its place and that of its key.
@@ -193,14 +193,15 @@ pub(crate) fn merge(base: &mut ValueNode, over: ValueNode, path: &mut Vec<String
 /// Whether a path leads to the table of a mechanism, which is replaced as one. Of the tables that a mechanism from
 /// outside may have, each is one.
 pub(crate) fn is_mechanism(path: &[String]) -> bool {
+    let is_of_nic = |key: &str| NIC_TABLES.contains(&key);
     match path {
         [section, _, key] if section == "port" && key == DISCIPLINE => true,
         [section, _] if section == "paths" => true,
-        [section, key] if section == "transport" => ![WORKLOAD, ROCE].contains(&key.as_str()),
-        [section, _, key] if section == TRANSPORTS => key != ROCE,
-        // Within the keys of queue pairs, the table of each controller is one.
-        [section, table, _] if section == "transport" => table == ROCE,
-        [section, _, table, _] if section == TRANSPORTS => table == ROCE,
+        [section, key] if section == "transport" => key != WORKLOAD && !is_of_nic(key),
+        [section, _, key] if section == TRANSPORTS => !is_of_nic(key),
+        // Within the keys of queue pairs, the table of each controller is one; so with Ultra Ethernet's.
+        [section, table, _] if section == "transport" => is_of_nic(table),
+        [section, _, table, _] if section == TRANSPORTS => is_of_nic(table),
         _ => TABLES.iter().any(|table| table.is_at(path)),
     }
 }

@@ -221,9 +221,13 @@ impl BuiltWorld {
             let World { hosts, fabric, recorder, .. } = &self.world;
             let unfinished = hosts.unfinished(fabric);
             if unfinished.count() > 0 {
-                let all = recorder.messages.iter().filter(|message| hosts.is_roce(message.workload)).count();
+                let all = recorder
+                    .messages
+                    .iter()
+                    .filter(|message| hosts.is_carried_by_nics(message.workload))
+                    .count();
                 let count = unfinished.count();
-                warnings.push(format!("{count} of {all} messages of RoCE did not finish: {unfinished}"));
+                warnings.push(format!("{count} of {all} messages that NICs carry did not finish: {unfinished}"));
             }
         }
         warnings

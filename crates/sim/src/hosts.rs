@@ -16,6 +16,7 @@ mod classes;
 mod connection;
 mod connection_pool;
 mod connection_table;
+mod credit;
 mod datagram;
 mod datagram_transport;
 mod demand;
@@ -42,11 +43,12 @@ use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::topology::NicChoice;
 use plimsoll_fabric::net::{Flags, HostId, Network, Packet, ideal_time};
 use plimsoll_mechanisms::nic_burst::{NicBurstParams, SegmentationOffload};
-use plimsoll_mechanisms::transports::PacketTypes;
+use plimsoll_mechanisms::tcp::TcpConfig;
+use plimsoll_mechanisms::transports::{Carrier, PacketTypes};
 use plimsoll_results::outcome;
 use plimsoll_scenario::model::{Completion, Model, Topology};
 use plimsoll_traffic::{Actions, Arrival, ConnectionEnd as End, Source, SourceReach};
-use plimsoll_units::{Bytes, Streams, Time};
+use plimsoll_units::{Bytes, Span, Streams, Time};
 
 pub(crate) use flow_number::datagram_workload;
 pub(crate) use messages::Announcement;
@@ -60,6 +62,7 @@ use classes::PacketClasses;
 use connection::{acknowledged, split_of};
 use connection_pool::ConnectionPool;
 use connection_table::ConnectionTable;
+use credit::HostCredit;
 use datagram_transport::DatagramTransport;
 use demand::DemandReader;
 use goodput::GoodputMeter;
@@ -105,11 +108,37 @@ pub(crate) struct Hosts {
     waiting_for_room: Vec<VecDeque<(u32, End)>>,
     /// The queue pairs that NICs send from, where their number is limited.
     active: ActiveQueuePairs,
+    /// By host: the credit that it grants. Empty without Ultra Ethernet.
+    credit: Vec<HostCredit>,
     /// The ends that found no room in this turn, to be asked first in the next.
     found_no_room: Vec<(u32, End)>,
     agenda: Agenda,
     /// Set where these hosts are part of one logical process of a parallel run.
     process: Option<Box<Process>>,
+}
+
+/// What senders that choose paths know of the network.
+#[derive(Clone, Copy, Debug)]
+struct NetworkPaths {
+    /// The longest round trip of an idle path.
+    round_trip: Span,
+    /// The word on which their choices depend.
+    seed: u64,
+}
+
+impl NetworkPaths {
+    /// Returns what they know; `None` if no transport has such senders.
+    fn of(model: &Model, network: &Network, transports: &Transports) -> Option<NetworkPaths> {
+        let sizes = transports.all().filter(|config| config.carrier() == Carrier::Uet);
+        let of = |config: &TcpConfig| {
+            network.longest_round_trip(
+                config.segment as u16 + config.header_bytes as u16,
+                config.ack_bytes as u16,
+            )
+        };
+        let round_trip = sizes.map(of).max()?;
+        Some(NetworkPaths { round_trip, seed: Streams::new(model.run.seed).word("entropy") })
+    }
 }
 
 /// The settings of the scenario that apply to all hosts.
@@ -133,6 +162,8 @@ struct HostRules {
     completes_acknowledged: bool,
     /// Packets of a flow may take several paths at a time.
     spreads: bool,
+    /// What senders of Ultra Ethernet know of the network; `None` without any.
+    paths: Option<NetworkPaths>,
     /// The choice among the NICs of hosts that have several, and the salt of a choice by hash.
     nic_choice: (NicChoice, u64),
     /// The reason why a family of the scenario keeps a run on one thread.
@@ -162,16 +193,18 @@ impl Hosts {
         let completes_acknowledged = model.observe.completion == Completion::Acknowledged;
         let is_hybrid = matches!(model.topology, Topology::Hybrid(_));
         let control = || model.circuits.clone().unwrap_or_default();
+        let paths = NetworkPaths::of(model, network, &transports);
         Ok(Hosts {
             rules: HostRules {
                 holds_back: model.waits_for_room() || segmentation.is_some() || classes.is_some(),
                 holds_received: receive_offload.is_some() || reorder_buffers.is_some(),
                 has_telemetry: model.has_telemetry(),
                 backpressure,
-                keeps_turns: is_hybrid || model.families().any(|family| family.is_roce),
+                keeps_turns: is_hybrid || model.families().any(|family| family.carrier.is_nic()),
                 only_pairs_wait: !is_hybrid && !backpressure,
                 close_when_idle: transports.close_when_idle(),
                 completes_acknowledged,
+                paths,
                 nic_choice: (model.paths.nics, Streams::new(model.run.seed).word("nics")),
                 spreads: fabric.selector().is_some_and(|selector| selector.spreads()),
                 one_thread: model.families().find_map(|family| family.one_thread),
@@ -203,6 +236,9 @@ impl Hosts {
                 if model.waits_for_room() { count as usize } else { 0 }
             ],
             active: ActiveQueuePairs::default(),
+            credit: std::iter::repeat_with(HostCredit::default)
+                .take(if paths.is_some() { count as usize } else { 0 })
+                .collect(),
             found_no_room: Vec::new(),
             agenda: Agenda::new(),
             process: None,
@@ -378,9 +414,9 @@ impl Hosts {
             let packet = message.ends_in(&delivery.before).unwrap_or(&delivery.packet);
             let network = fabric.network();
             let split = split_of(network, now, packet, &message);
-            let spreads = stream.has_subflows || self.rules.spreads;
             let workload = stream.workload;
             let transport = self.transports.of_workload(workload);
+            let spreads = stream.has_subflows || self.rules.spreads || transport.spreads();
             let ideal = ideal_time(network, transport, message.bytes, *packet, spreads);
             let from = network.nics().host_of(packet.src);
             let arrival = Arrival { now, tag: message.tag, from, bytes: message.bytes, split, ideal };
@@ -404,8 +440,9 @@ impl Hosts {
     ) -> Option<(u16, Arrival)> {
         let stream = stream(&mut self.connections, &mut self.multipath, number, end)?;
         let arrival = stream.own.take_acknowledged(stream.acknowledged)?;
-        let (workload, spreads) = (stream.workload, stream.has_subflows || self.rules.spreads);
+        let workload = stream.workload;
         let transport = self.transports.of_workload(workload);
+        let spreads = stream.has_subflows || self.rules.spreads || transport.spreads();
         let arrival = acknowledged(fabric.network(), transport, now, &packet, arrival, spreads);
         self.agenda.extend([Step::Acknowledged(number, end, packet), Step::Close(number)]);
         Some((workload, arrival))

@@ -79,8 +79,10 @@ impl World {
             self.now = now;
             self.ahead.prefetch(&mut self.fabric, &self.hosts);
             match self.fabric.on_event(now, owner, &mut arrived) {
-                // No transport here has a use for a header alone: the packet counts as lost.
-                Handled::Delivered(packet) if packet.is_trimmed() => self.fabric.hooks_mut().loses(packet),
+                // A transport that has no use for a header alone: the packet counts as lost.
+                Handled::Delivered(packet) if packet.is_trimmed() && !self.hosts.takes_trimmed(packet) => {
+                    self.fabric.hooks_mut().loses(packet);
+                }
                 Handled::Delivered(packet) => self.hosts.on_packet(now, &mut self.fabric, packet),
                 Handled::Served => self.hosts.on_room(now, &mut self.fabric),
                 Handled::Circuits => self.on_circuits(now),

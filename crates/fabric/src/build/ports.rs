@@ -88,7 +88,8 @@ impl<'a> PortBuilder<'a> {
         // A phantom queue marks in place of the port.
         let marks = phantom_queue.is_none();
         let stream = |name| self.streams.stream(&format!("port/{}/{name}", port.0));
-        let marker = if marks { Marker::of(&settings.mechanisms, link.rate, stream) } else { None };
+        let is_last = spec.network.far_switch(port).is_none();
+        let marker = if marks { Marker::of(&settings.mechanisms, link.rate, is_last, stream) } else { None };
         let ecn = settings.mechanisms.ecn.as_ref().filter(|_| marks && marker.is_none()).map(Ecn::new);
         let head_pacer = spec.pacer.as_ref().filter(|params| is_host && params.form == PacerForm::Source);
         let looks_at_ports = spec.paths.adaptive.is_some() || spec.path_selector.is_some();
@@ -103,7 +104,11 @@ impl<'a> PortBuilder<'a> {
             }),
             marker,
             shared: self.shared.room(port),
-            trimmer: settings.mechanisms.trim.as_ref().map(|params| Trimmer::new(params, || stream("trim"))),
+            trimmer: settings
+                .mechanisms
+                .trim
+                .as_ref()
+                .map(|params| Trimmer::new(params, is_last, || stream("trim"))),
             stamper: settings.mechanisms.int.map(Stamper::new),
             phantom_queue,
             meter: self

@@ -48,7 +48,7 @@ pub struct Packet {
     /// Next byte expected from the other side, modulo 2^32. When live, the index of the frame behind this packet.
     pub ack: u32,
     /// Urgency where a discipline sorts by it; the smallest is served first. In a packet of an MPTCP subflow, which no
-    /// such discipline serves, the data ACK modulo 2^32.
+    /// such discipline serves, the data ACK modulo 2^32. In one whose sender chooses its path, [`Packet::entropy`].
     pub rank: u32,
     /// The low bits of [`Packet::transit`], where paths are chosen packet by packet or links change.
     pub payload: u32,
@@ -74,6 +74,10 @@ const TAIL: usize = 26;
 const SACK_COUNT: u8 = 0b0000_0011;
 const PATH_CLASS: u8 = 0b0000_1100;
 const PATH_CLASS_SHIFT: u32 = 2;
+/// The path class of a packet whose sender chooses its path by an entropy value, in networks without circuits.
+const HAS_ENTROPY: u8 = 0b0000_1100;
+/// In a trimmed packet, which has no SACK blocks to count: its payload was cut at the last switch of its path.
+const TRIMMED_LAST: u8 = 0b0000_0001;
 const CIRCUIT_PLANE: u8 = 0b1111_0000;
 const CIRCUIT_PLANE_SHIFT: u32 = 4;
 const WAIT_BYTES: usize = 5;
@@ -166,6 +170,19 @@ impl Packet {
         *last = *last & !PATH_CLASS | (class as u8) << PATH_CLASS_SHIFT;
     }
 
+    /// Returns the value by which the packet's sender chose its path; 0 where the connection has one.
+    #[inline]
+    pub fn entropy(&self) -> u32 {
+        if self.tail[TAIL - 1] & PATH_CLASS == HAS_ENTROPY { self.rank } else { 0 }
+    }
+
+    /// Has the packet take the path of `value`.
+    #[inline]
+    pub fn set_entropy(&mut self, value: u16) {
+        self.rank = value.into();
+        self.tail[TAIL - 1] |= HAS_ENTROPY;
+    }
+
     /// Returns the number of the circuit switch that carries the packet, if a circuit does.
     #[inline]
     pub fn circuit_plane(&self) -> u32 {
@@ -208,10 +225,20 @@ impl Packet {
         self.flags.has(Flags::TRIMMED.with(Flags::SYN))
     }
 
-    /// Cuts the payload off: `size` bytes remain on the wire. `len` and `seq` still say what the payload was.
-    pub(crate) fn trim(&mut self, size: u16, priority: u8) {
+    /// Cuts the payload off, `at_last` if no other switch follows: `size` bytes remain on the wire. `len` and `seq`
+    /// still say what the payload was.
+    pub(crate) fn trim(&mut self, size: u16, priority: u8, at_last: bool) {
         (self.size, self.priority) = (size, priority);
         self.flags = self.flags.with(Flags::TRIMMED);
+        if at_last {
+            self.tail[TAIL - 1] |= TRIMMED_LAST;
+        }
+    }
+
+    /// Returns whether the payload was cut off at the last switch of the packet's path.
+    #[inline]
+    pub fn is_trimmed_last(&self) -> bool {
+        self.is_trimmed() && self.tail[TAIL - 1] & SACK_COUNT == TRIMMED_LAST
     }
 
     /// Addresses a trimmed packet to its sender. Its SYN flag, which no packet with data has, says so.

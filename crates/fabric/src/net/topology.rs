@@ -334,7 +334,19 @@ impl Network {
         transit(packet) + transit(&back)
     }
 
-    /// 32 well mixed bits that are the same for every packet of a connection's direction.
+    /// Returns the longest time that a packet of `size` bytes, and its answer of `answer` bytes, take when nothing is in
+    /// their way, among the paths of the first and the last host: in regular topologies, of all.
+    pub fn longest_round_trip(&self, size: u16, answer: u16) -> Span {
+        let last = self.hosts - 1;
+        let pairs = (0..last).flat_map(|host| [(0, host + 1), (last, host)]);
+        let of_pair = |(src, dst)| {
+            let packet = Packet::new(HostId(src), HostId(dst), 0, size);
+            self.idle_round_trip(&packet, answer)
+        };
+        pairs.map(of_pair).max().unwrap_or_default()
+    }
+
+    /// 32 well mixed bits that are the same for every packet of a connection's direction with one entropy value.
     #[inline]
     pub(crate) fn flow_hash(&self, packet: &Packet, switch: u32, tier: u32) -> u32 {
         let Hashing { salt, symmetric } = self.hashing;
@@ -346,9 +358,13 @@ impl Network {
         }
         let addresses = u64::from(a) << 32 | u64::from(b);
         let mixed = mix64(addresses ^ salt).wrapping_add(u64::from(packet.flow) << 32 | u64::from(place));
+        let mixed = mixed ^ u64::from(packet.entropy()).wrapping_mul(ENTROPY_SPREAD);
         (mix64(mixed) >> 32) as u32
     }
 }
+
+/// An odd number whose multiples differ in all bits.
+const ENTROPY_SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 #[cfg(test)]
 mod tests;

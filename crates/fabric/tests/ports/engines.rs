@@ -45,7 +45,7 @@ impl Setup {
             }
             Mark::Red(params) => {
                 let mechanisms = PortMechanisms { red: Some(*params), ..PortMechanisms::default() };
-                (None, Marker::of(&mechanisms, RATE, |name| Streams::new(1).stream(name)))
+                (None, Marker::of(&mechanisms, RATE, false, |name| Streams::new(1).stream(name)))
             }
         };
         let phantom = PhantomQueueParams::default();

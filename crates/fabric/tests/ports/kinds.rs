@@ -45,7 +45,7 @@ impl Setup {
         Port::new(PortConfig {
             rules: Arc::new(PortRules { limit: self.limit, ecn, ..rules() }),
             discipline: Discipline::of(self.order, &mechanisms, 1_500, self.limit),
-            trimmer: trim.map(|params| Trimmer::new(&params, || Streams::new(1).stream("trim"))),
+            trimmer: trim.map(|params| Trimmer::new(&params, false, || Streams::new(1).stream("trim"))),
             shared: (self.beside == Beside::SharedBuffer).then_some(SharedRoom { pool: 0, port: 0 }),
             accounts: self.beside == Beside::FlowControl,
             meter: watched.then(|| QueueMeter::new(Time::ZERO, Span::from_us(3), 500)),

@@ -27,7 +27,7 @@ fn port_with(trim: &str, classes: Option<&str>, limit: BufferLimit, seed: u64) -
     Port::new(PortConfig {
         rules: Arc::new(PortRules { limit, ..rules() }),
         discipline: Discipline::of(ServiceOrder::Fifo, &mechanisms, 9_064, limit),
-        trimmer: Some(Trimmer::new(&params, || Streams::new(seed).stream("trim"))),
+        trimmer: Some(Trimmer::new(&params, false, || Streams::new(seed).stream("trim"))),
         ..plain()
     })
 }

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use plimsoll_units::{ByteTime, Time};
 
-use super::describe::{Description, Family, Feature};
+use super::describe::{Carrier, Description, Family, Feature};
 
 /// The description of the family.
 pub const FAMILY: Family = Family {
@@ -22,7 +22,7 @@ pub const FAMILY: Family = Family {
     setting: "transport.kind",
     one_thread: None,
     acknowledges: false,
-    is_roce: false,
+    carrier: Carrier::Stack,
     excludes: &[
         (Feature::RestartOnWrite, "datagrams have no window"),
         (Feature::Segmentation, "segmentation offload of datagrams is not modelled"),

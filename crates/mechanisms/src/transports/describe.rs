@@ -13,12 +13,35 @@ pub struct Family {
     pub one_thread: Option<&'static str>,
     /// Whether receivers acknowledge data, and senders repair losses.
     pub acknowledges: bool,
-    /// Whether an end is a queue pair of RoCE.
-    pub is_roce: bool,
+    /// What carries its connections.
+    pub carrier: Carrier,
     /// The features of hosts and queues that the family excludes, each with the reason.
     pub excludes: &'static [(Feature, &'static str)],
     /// The keys that a Linux host has for all of its connections, so that its transports cannot differ in them.
     pub host_wide: &'static [HostWide],
+}
+
+/// What carries the connections of a family, from which its ends follow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Carrier {
+    /// The host's stack: TCP, MPTCP and datagrams.
+    Stack,
+    /// A NIC with queue pairs of RoCE.
+    Roce,
+    /// A NIC with packet delivery contexts of Ultra Ethernet.
+    Uet,
+}
+
+impl Carrier {
+    /// Returns whether a NIC carries the connections, which takes packets from one after the other.
+    pub fn is_nic(self) -> bool {
+        self != Carrier::Stack
+    }
+
+    /// Returns whether a receiver has a use for a packet whose payload was trimmed.
+    pub fn takes_trimmed(self) -> bool {
+        self == Carrier::Uet
+    }
 }
 
 /// A key of a transport that a Linux host has for all of its connections.

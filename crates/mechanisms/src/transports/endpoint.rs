@@ -2,12 +2,14 @@
 
 use plimsoll_units::{Rate, Span, Time};
 
-use super::describe::Family;
+use super::describe::Carrier;
 use super::roce::QueuePair;
+use super::uet::Pdc;
 use crate::tcp::{self, Counters, Delivered, Offer, TcpConfig, TcpSegment, WindowState};
 use crate::telemetry::Stamps;
 
-/// One end of a connection whose messages are byte streams in order: TCP's, or a queue pair of RoCE.
+/// One end of a connection whose messages are byte streams in order: TCP's, a queue pair of RoCE, or a packet
+/// delivery context of Ultra Ethernet.
 ///
 /// After every [`write`](Endpoint::write), [`on_segment`](Endpoint::on_segment) and
 /// [`on_deadline`](Endpoint::on_deadline), call [`poll_transmit`](Endpoint::poll_transmit) until it returns `None`, and
@@ -18,6 +20,8 @@ pub enum Endpoint {
     Tcp(tcp::Endpoint),
     /// An end of a connection of RoCE.
     Roce(Box<QueuePair>),
+    /// An end of a packet delivery context of Ultra Ethernet.
+    Uet(Box<Pdc>),
 }
 
 /// The path of an endpoint's packets, as its controller may take account of it.
@@ -29,14 +33,19 @@ pub struct PathFacts {
     pub nic_rate: Rate,
     /// The time that a full packet and its acknowledgement take on an idle network.
     pub round_trip: Span,
+    /// The longest such time between two hosts of the network; zero where no transport asks for it.
+    pub longest_round_trip: Span,
+    /// The word on which the sender's choice of paths depends.
+    pub entropy_seed: u64,
 }
 
-/// Calls a method of whichever endpoint it is: TCP's, or the queue pair's.
+/// Calls a method of whichever endpoint it is: TCP's, the queue pair's, or the packet delivery context's.
 macro_rules! of_each {
-    ($self:ident, $tcp:ident => $of_tcp:expr, $pair:ident => $of_pair:expr) => {
+    ($self:ident, $tcp:ident => $of_tcp:expr, $pair:ident => $of_pair:expr, $pdc:ident => $of_pdc:expr) => {
         match $self {
             Endpoint::Tcp($tcp) => $of_tcp,
             Endpoint::Roce($pair) => $of_pair,
+            Endpoint::Uet($pdc) => $of_pdc,
         }
     };
 }
@@ -44,29 +53,33 @@ macro_rules! of_each {
 impl Endpoint {
     /// Makes a closed end of the family that `config` names.
     pub fn new(config: &TcpConfig) -> Endpoint {
-        if config.is_roce() {
-            Endpoint::Roce(Box::new(QueuePair::new(&config.roce)))
-        } else {
-            Endpoint::Tcp(tcp::Endpoint::new(config))
+        match config.carrier() {
+            Carrier::Stack => Endpoint::Tcp(tcp::Endpoint::new(config)),
+            Carrier::Roce => Endpoint::Roce(Box::new(QueuePair::new(&config.roce))),
+            Carrier::Uet => Endpoint::Uet(Box::new(Pdc::new(&config.uet))),
         }
     }
 
     /// Returns whether the controller may take account of the path ([`Endpoint::set_path`]).
     pub fn regards_path(&self) -> bool {
-        of_each!(self, tcp => tcp.regards_path(), _pair => true)
+        of_each!(self, tcp => tcp.regards_path(), _pair => true, _pdc => true)
     }
 
     /// Tells the controller the path of this end's packets.
     pub fn set_path(&mut self, config: &TcpConfig, path: PathFacts) {
         of_each!(self,
             tcp => tcp.set_path(path.switches),
-            pair => pair.set_path(&config.roce, path.nic_rate, path.round_trip, path.switches));
+            pair => pair.set_path(&config.roce, path.nic_rate, path.round_trip, path.switches),
+            pdc => pdc.set_path(&config.uet, path.nic_rate, path.longest_round_trip, path.entropy_seed));
     }
 
     /// The application appends a message of `bytes` bytes.
     #[inline]
     pub fn write(&mut self, config: &TcpConfig, now: Time, bytes: u64) {
-        of_each!(self, tcp => tcp.write(config, now, bytes), pair => pair.write(&config.roce, now, bytes));
+        of_each!(self,
+            tcp => tcp.write(config, now, bytes),
+            pair => pair.write(&config.roce, now, bytes),
+            pdc => pdc.write(bytes));
     }
 
     /// A segment arrived. `stamps` returns the telemetry that came with it; only RoCE asks.
@@ -80,7 +93,8 @@ impl Endpoint {
     ) -> Delivered {
         of_each!(self,
             tcp => tcp.on_segment(config, now, segment),
-            pair => pair.on_segment(&config.roce, now, segment, stamps().as_ref()))
+            pair => pair.on_segment(&config.roce, now, segment, stamps().as_ref()),
+            pdc => pdc.on_segment(&config.uet, now, segment))
     }
 
     /// Returns the next segment that leaves now.
@@ -88,83 +102,98 @@ impl Endpoint {
     pub fn poll_transmit(&mut self, config: &TcpConfig, now: Time) -> Option<TcpSegment> {
         of_each!(self,
             tcp => tcp.poll_transmit(config, now),
-            pair => pair.poll_transmit(&config.roce, now))
+            pair => pair.poll_transmit(&config.roce, now),
+            pdc => pdc.poll_transmit(&config.uet, now))
     }
 
     /// Returns whether the next segment that leaves has no data.
     #[inline]
     pub fn owes_ack(&self) -> bool {
-        of_each!(self, tcp => tcp.owes_ack(), pair => pair.owes_answer())
+        of_each!(self, tcp => tcp.owes_ack(), pair => pair.owes_answer(), pdc => pdc.owes_answer())
     }
 
-    /// Returns whether the next segment waits until the NIC has sent all that it has: data of RoCE, which the NIC takes
-    /// from one queue pair after the other.
+    /// Returns whether the next segment waits until the NIC has sent all that it has: data of RoCE and Ultra Ethernet,
+    /// which the NIC takes from one connection after the other.
     #[inline]
     pub fn awaits_nic(&self, config: &TcpConfig, now: Time) -> bool {
         of_each!(self,
             _tcp => false,
-            pair => !pair.owes_answer() && pair.has_packet(&config.roce, now))
+            pair => !pair.owes_answer() && pair.has_packet(&config.roce, now),
+            pdc => !pdc.owes_answer() && pdc.has_packet(&config.uet))
     }
 
-    /// Returns the new data that segmentation offload may hold back; `None` if there is none, and with RoCE.
+    /// Returns the new data that segmentation offload may hold back; `None` if there is none, and where a
+    /// NIC cuts messages into packets.
     pub fn offer(&self, config: &TcpConfig) -> Option<Offer> {
-        of_each!(self, tcp => tcp.offer(config), _pair => None)
+        of_each!(self, tcp => tcp.offer(config), _pair => None, _pdc => None)
     }
 
     /// Returns when [`on_deadline`](Endpoint::on_deadline) must be called, if nothing more may be sent at `now`;
     /// [`Time::MAX`] if never.
     #[inline]
     pub fn deadline(&self, config: &TcpConfig, now: Time) -> Time {
-        of_each!(self, tcp => tcp.deadline(), pair => pair.deadline(&config.roce, now))
+        of_each!(self,
+            tcp => tcp.deadline(),
+            pair => pair.deadline(&config.roce, now),
+            pdc => pdc.deadline(&config.uet))
     }
 
     /// Handles the [`deadline`](Endpoint::deadline) that has passed.
     pub fn on_deadline(&mut self, config: &TcpConfig, now: Time) {
-        of_each!(self, tcp => tcp.on_deadline(config, now), pair => pair.on_deadline(&config.roce, now));
+        of_each!(self,
+            tcp => tcp.on_deadline(config, now),
+            pair => pair.on_deadline(&config.roce, now),
+            pdc => pdc.on_deadline(&config.uet, now));
     }
 
     /// Returns the bytes handed to the application.
     #[inline]
     pub fn received(&self) -> u64 {
-        of_each!(self, tcp => tcp.received(), pair => pair.received())
+        of_each!(self, tcp => tcp.received(), pair => pair.received(), pdc => pdc.received())
     }
 
     /// Returns the bytes of this end that the other has acknowledged.
     #[inline]
     pub fn acknowledged(&self) -> u64 {
-        of_each!(self, tcp => tcp.acknowledged(), pair => pair.acknowledged())
+        of_each!(self, tcp => tcp.acknowledged(), pair => pair.acknowledged(), pdc => pdc.acknowledged())
     }
 
     /// Returns the bytes sent at least once.
     #[inline]
     pub fn sent(&self) -> u64 {
-        of_each!(self, tcp => tcp.sent(), pair => pair.sent())
+        of_each!(self, tcp => tcp.sent(), pair => pair.sent(), pdc => pdc.sent())
     }
 
     /// Returns the bytes that the application wrote.
     #[inline]
     pub fn written(&self) -> u64 {
-        of_each!(self, tcp => tcp.written(), pair => pair.written())
+        of_each!(self, tcp => tcp.written(), pair => pair.written(), pdc => pdc.written())
     }
 
     /// Returns the written bytes that are not known to be received.
     pub fn remaining(&self) -> u64 {
-        of_each!(self, tcp => tcp.remaining(), pair => pair.written() - pair.acknowledged())
+        of_each!(self,
+            tcp => tcp.remaining(),
+            pair => pair.written() - pair.acknowledged(),
+            pdc => pdc.written() - pdc.acknowledged())
     }
 
     /// Returns whether everything written is acknowledged, and nothing is due to be sent.
     pub fn is_idle(&self) -> bool {
-        of_each!(self, tcp => tcp.is_idle(), pair => pair.is_idle())
+        of_each!(self, tcp => tcp.is_idle(), pair => pair.is_idle(), pdc => pdc.is_idle())
     }
 
     /// Returns a sample of the sender's window and timers, for time series.
     pub fn window(&self, config: &TcpConfig) -> WindowState {
-        of_each!(self, tcp => tcp.window(), pair => pair.window(&config.roce))
+        of_each!(self,
+            tcp => tcp.window(),
+            pair => pair.window(&config.roce),
+            pdc => pdc.window(&config.uet))
     }
 
     /// Returns the endpoint's counters since it was made.
     pub fn counters(&self) -> Counters {
-        of_each!(self, tcp => tcp.counters(), pair => pair.counters())
+        of_each!(self, tcp => tcp.counters(), pair => pair.counters(), pdc => pdc.counters())
     }
 
     /// Asks memory for what an arriving segment will use behind the endpoint.
@@ -172,14 +201,17 @@ impl Endpoint {
     pub fn prefetch(&self) {
         of_each!(self,
             tcp => tcp.prefetch(),
-            pair => plimsoll_memory::prefetch_for_later(&**pair));
+            pair => plimsoll_memory::prefetch_for_later(&**pair),
+            pdc => plimsoll_memory::prefetch_for_later(&**pdc));
     }
 }
 
 impl TcpConfig {
-    /// Returns whether connections are queue pairs of RoCE.
-    pub fn is_roce(&self) -> bool {
-        let family: &Family = self.params.kind.describe().family;
-        self.custom.is_none() && family.is_roce
+    /// Returns what carries the connections.
+    pub fn carrier(&self) -> Carrier {
+        match self.custom {
+            Some(_) => Carrier::Stack,
+            None => self.params.kind.describe().family.carrier,
+        }
     }
 }

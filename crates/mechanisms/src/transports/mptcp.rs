@@ -41,7 +41,7 @@ pub use lia::{Lia, lia_alpha};
 pub use mapping::Mapping;
 pub use params::{Coupling, MptcpParams, SubflowPaths, SubflowScheduler};
 
-use super::describe::{Family, Feature, HostWide};
+use super::describe::{Carrier, Family, Feature, HostWide};
 
 /// The properties of the MPTCP family: one thread, and the features that it excludes.
 pub const FAMILY: Family = Family {
@@ -49,7 +49,7 @@ pub const FAMILY: Family = Family {
     setting: "transport.mptcp",
     one_thread: Some("the receiver of an MPTCP subflow reads the mappings that its sender keeps"),
     acknowledges: true,
-    is_roce: false,
+    carrier: Carrier::Stack,
     excludes: &[
         (
             Feature::RestartOnWrite,

@@ -1,17 +1,17 @@
-//! [`PacketTypes`]: the packets of queue pairs by type, counted at both ends.
+//! [`PacketTypes`]: the packets of NICs' transports by type, counted at both ends.
 
 use std::ops::AddAssign;
 
 /// Packets of one type, as both ends count them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct AtBothEnds {
-    /// Packets that queue pairs have sent.
+    /// Packets that the ends have sent.
     pub sent: u64,
-    /// Packets that reached a queue pair. As many as were sent, unless some were lost or are still in flight.
+    /// Packets that reached an end. As many as were sent, unless some were lost or are still in flight.
     pub received: u64,
 }
 
-/// The packets of queue pairs of RoCE by type.
+/// The packets of queue pairs of RoCE, and of packet delivery contexts, by type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PacketTypes {
     /// Packets with payload.
@@ -22,14 +22,18 @@ pub struct PacketTypes {
     pub naks: AtBothEnds,
     /// Congestion notification packets.
     pub cnps: AtBothEnds,
+    /// Grants of credit.
+    pub pulls: AtBothEnds,
+    /// Requests for credit.
+    pub requests: AtBothEnds,
 }
 
 impl AddAssign for PacketTypes {
     fn add_assign(&mut self, other: PacketTypes) {
-        let of_other = [other.data, other.acks, other.naks, other.cnps];
-        for (own, other) in
-            [&mut self.data, &mut self.acks, &mut self.naks, &mut self.cnps].into_iter().zip(of_other)
-        {
+        let PacketTypes { data, acks, naks, cnps, pulls, requests } = other;
+        let of_other = [data, acks, naks, cnps, pulls, requests];
+        let PacketTypes { data, acks, naks, cnps, pulls, requests } = self;
+        for (own, other) in [data, acks, naks, cnps, pulls, requests].into_iter().zip(of_other) {
             own.sent += other.sent;
             own.received += other.received;
         }

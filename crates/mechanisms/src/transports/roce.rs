@@ -35,7 +35,7 @@ pub use params::{NicParams, RoceParams, RoceRepair, RoceWindow, SelectiveParams}
 pub use queue_pair::QueuePair;
 pub use rate_control::{RateController, RoceAck, RoceController};
 
-use super::describe::{Family, Feature};
+use super::describe::{Carrier, Family, Feature};
 
 /// The properties of the RoCE family.
 pub const FAMILY: Family = Family {
@@ -43,7 +43,7 @@ pub const FAMILY: Family = Family {
     setting: "transport.kind",
     one_thread: None,
     acknowledges: true,
-    is_roce: true,
+    carrier: Carrier::Roce,
     excludes: &[
         (Feature::RestartOnWrite, "a queue pair has no window that begins anew"),
         (Feature::Segmentation, "a NIC with RoCE cuts messages into packets itself"),

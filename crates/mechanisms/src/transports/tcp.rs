@@ -42,7 +42,7 @@ pub use segment::{EcnField, Flags, SackBlocks, TcpSegment};
 pub use sender::Offer;
 
 pub use super::Kind;
-use super::describe::{Family, HostWide};
+use super::describe::{Carrier, Family, HostWide};
 
 /// The properties of the TCP family: several threads, and no excluded feature.
 pub const FAMILY: Family = Family {
@@ -50,7 +50,7 @@ pub const FAMILY: Family = Family {
     setting: "transport.kind",
     one_thread: None,
     acknowledges: true,
-    is_roce: false,
+    carrier: Carrier::Stack,
     excludes: &[],
     host_wide: &[
         HostWide {

@@ -1,10 +1,10 @@
 //! Checks `transport` against the rest of a scenario.
 
-use plimsoll_fabric::net::{HostId, Network, Packet};
+use plimsoll_fabric::net::Network;
 use plimsoll_mechanisms::mptcp::{Coupling, SubflowPaths};
 use plimsoll_mechanisms::tcp::{EcnMode, Kind, TransportParams};
 use plimsoll_mechanisms::transports::roce::controller::TimelyParams;
-use plimsoll_mechanisms::transports::{Family, Feature};
+use plimsoll_mechanisms::transports::{Carrier, Family, Feature};
 use plimsoll_units::Span;
 
 use super::Checker;
@@ -75,8 +75,11 @@ impl Checker<'_> {
             self.error(&path, reason, format!("false with {}", family.setting));
         }
         if params.kind.describe().needs_marks && !marking {
-            let is_roce = params.kind.describe().family.is_roce;
-            let effect = if is_roce { "never leaves the rate of its NIC" } else { "does what tcp does" };
+            let effect = match params.kind.describe().family.carrier {
+                Carrier::Stack => "does what tcp does",
+                Carrier::Roce => "never leaves the rate of its NIC",
+                Carrier::Uet => "learns of no queue before it is full",
+            };
             let message = format!("no queue marks, so {} {effect}", params.kind.name());
             let help = format!("turn on {} in port.switch", one_of_the_markers());
             self.warn(&[section, &["kind"]].concat(), message, help);
@@ -170,17 +173,10 @@ impl Checker<'_> {
     }
 }
 
-/// Returns the longest time that a full packet of `transport` and its acknowledgement take on an idle network, among
-/// the paths of the first and the last host: in regular topologies, of all.
+/// Returns the longest time that a full packet of `transport` and its acknowledgement take on an idle network.
 fn longest_round_trip(network: &Network, transport: &TransportParams) -> Span {
     let size = (transport.segment + transport.header).get() as u16;
-    let last = network.hosts() - 1;
-    let pairs = (0..last).flat_map(|host| [(0, host + 1), (last, host)]);
-    let of_pair = |(src, dst)| {
-        let packet = Packet::new(HostId(src), HostId(dst), 0, size);
-        network.idle_round_trip(&packet, transport.roce.ack_size.get() as u16)
-    };
-    pairs.map(of_pair).max().unwrap_or_default()
+    network.longest_round_trip(size, transport.roce.ack_size.get() as u16)
 }
 
 /// Returns whether packets of some connection can carry marks.

@@ -8,8 +8,9 @@ use plimsoll_mechanisms::transports::{Endpoint, PathFacts};
 use plimsoll_memory::prefetch_for_later;
 use plimsoll_results::outcome::{self, Split};
 use plimsoll_traffic::{Arrival, ConnectionEnd as End};
-use plimsoll_units::{Span, Time};
+use plimsoll_units::{Span, Time, mix64};
 
+use super::NetworkPaths;
 use super::demand::Unsent;
 use super::messages::{MessageStream, Outgoing, Stream};
 
@@ -108,7 +109,13 @@ impl HostConnection {
     }
 
     /// Tells the controllers that take account of it the shortest path of their packets.
-    pub(super) fn set_paths(&mut self, network: &Network, number: u32, config: &TcpConfig) {
+    pub(super) fn set_paths(
+        &mut self,
+        network: &Network,
+        number: u32,
+        config: &TcpConfig,
+        paths: Option<NetworkPaths>,
+    ) {
         for end in [End::Client, End::Server] {
             if !self.half(end).endpoint.regards_path() {
                 return;
@@ -121,7 +128,15 @@ impl HostConnection {
             let nic_rate = network.link(PortId(packet.src.0)).rate;
             packet.size = (config.segment + u64::from(config.header_bytes)) as u16;
             let round_trip = network.idle_round_trip(&packet, config.ack_bytes as u16);
-            self.half(end).endpoint.set_path(config, PathFacts { switches, nic_rate, round_trip });
+            let place = u64::from(number) * 2 + end as u64;
+            let facts = PathFacts {
+                switches,
+                nic_rate,
+                round_trip,
+                longest_round_trip: paths.map_or(Span::ZERO, |paths| paths.round_trip),
+                entropy_seed: paths.map_or(0, |paths| mix64(paths.seed.wrapping_add(place))),
+            };
+            self.half(end).endpoint.set_path(config, facts);
         }
     }
 

@@ -6,7 +6,7 @@
 //! ```
 
 use plimsoll_fabric::engine::{Owner, OwnerKind};
-use plimsoll_fabric::net::{HostId, Network, Packet};
+use plimsoll_fabric::net::{Flags, HostId, Network, Packet};
 use plimsoll_mechanisms::transports::Endpoint;
 use plimsoll_traffic::{ConnectionEnd as End, Opened, Write};
 use plimsoll_units::Time;
@@ -49,7 +49,8 @@ impl Hosts {
             HostConnection::new(transport, workload, of_workload, nics)
         });
         if let Some(connection) = &mut connection {
-            connection.set_paths(network, number, self.transports.of_workload(workload));
+            let config = self.transports.of_workload(workload);
+            connection.set_paths(network, number, config, self.rules.paths);
         }
         self.connections.push(connection);
     }
@@ -114,6 +115,9 @@ impl Hosts {
             fabric.take_returned_stamps(packet);
         }
         let mut segment = segment_of(packet, endpoint.received(), endpoint.sent());
+        if packet.is_trimmed_last() {
+            segment.flags = segment.flags.with(Flags::ECE);
+        }
         if !before.is_empty() {
             prepend(&mut segment, before);
         }
@@ -165,6 +169,11 @@ impl Hosts {
             self.send_multipath(now, fabric, number, end);
             return self.send_datagrams(now, fabric, number, end);
         };
+        let is_uet = matches!(connection.half(end).endpoint, Endpoint::Uet(_));
+        if is_uet {
+            self.share_nic(number, end);
+        }
+        let Some(connection) = self.connections.get_mut(number) else { return };
         let (src, dst) = (connection.host(end), connection.host(end.other()));
         let address = PacketAddress { flow: number, src, dst, from_server: end == End::Server };
         let (workload, transport) = (connection.workload, self.transports.get(connection.transport));
@@ -180,6 +189,9 @@ impl Hosts {
                 let has_room = match &half.endpoint {
                     Endpoint::Tcp(_) => {
                         !self.rules.backpressure || fabric.class_has_room(now, src, dst, path, full_size)
+                    }
+                    Endpoint::Uet(_) => {
+                        !half.endpoint.awaits_nic(transport, now) || fabric.nic_is_clear(src, half.priority)
                     }
                     Endpoint::Roce(_) => {
                         let awaits_nic = half.endpoint.awaits_nic(transport, now);
@@ -260,6 +272,9 @@ impl Hosts {
             half.armed = deadline;
             let owner = Owner::new(OwnerKind::Endpoint, number * 2 + end as u32);
             fabric.schedule(deadline, owner);
+        }
+        if is_uet {
+            self.settle_credit(now, fabric, number, end);
         }
         while let Some((number, end)) = successor {
             let Some(open) = self.connections.get_mut(number) else {

@@ -45,6 +45,11 @@ impl Transports {
         &self.configs[usize::from(number)]
     }
 
+    /// Returns the parameters of all transports.
+    pub(super) fn all(&self) -> impl Iterator<Item = &TcpConfig> {
+        self.configs.iter()
+    }
+
     /// Returns the parameters of the transport that carries a workload.
     pub(super) fn of_workload(&self, workload: u16) -> &TcpConfig {
         self.get(self.number(workload))

@@ -1,4 +1,4 @@
-//! [`UnfinishedMessages`]: why messages of RoCE had not completed when a run ended.
+//! [`UnfinishedMessages`]: why messages that NICs carry had not completed when a run ended.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use plimsoll_traffic::ConnectionEnd as End;
 use super::Hosts;
 use crate::sim_hooks::SimFabric;
 
-/// The unfinished messages of RoCE, by what they wait for. A message that waits for several counts for the first.
+/// The unfinished messages that NICs carry, by what they wait for. A message that waits for several counts for the first.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct UnfinishedMessages {
     /// A port on its path holds packets of its priority and is paused; by the port's name.
@@ -46,20 +46,31 @@ impl fmt::Display for UnfinishedMessages {
 }
 
 impl Hosts {
-    /// Returns whether queue pairs of RoCE carry the messages of a workload.
-    pub(crate) fn is_roce(&self, workload: u16) -> bool {
-        self.transports.of_workload(workload).is_roce()
+    /// Returns whether NICs carry the messages of a workload: by RoCE, or Ultra Ethernet.
+    pub(crate) fn is_carried_by_nics(&self, workload: u16) -> bool {
+        self.transports.of_workload(workload).carrier().is_nic()
     }
 
-    /// Returns what the messages of RoCE wait for that are not complete.
+    /// Returns whether the transport of `packet`, whose payload was trimmed, has a use for its header.
+    #[cold]
+    pub(crate) fn takes_trimmed(&self, packet: &Packet) -> bool {
+        let transport = self.connections.get(packet.flow).map(|open| self.transports.get(open.transport));
+        !packet.is_bounced() && transport.is_some_and(|transport| transport.carrier().takes_trimmed())
+    }
+
+    /// Returns what the messages that NICs carry wait for, of those that are not complete.
     pub(crate) fn unfinished(&self, fabric: &SimFabric) -> UnfinishedMessages {
         let mut unfinished = UnfinishedMessages::default();
         for (number, connection) in (0..).zip(self.connections.iter()) {
             let Some(connection) = connection else { continue };
-            let config = &self.transports.get(connection.transport).roce;
+            let config = self.transports.get(connection.transport);
             for end in [End::Client, End::Server] {
                 let (half, peer) = (connection.half_of(end), connection.half_of(end.other()));
-                let Endpoint::Roce(pair) = &half.endpoint else { continue };
+                let awaits_answer = match &half.endpoint {
+                    Endpoint::Tcp(_) => continue,
+                    Endpoint::Roce(pair) => pair.awaits_answer(&config.roce),
+                    Endpoint::Uet(pdc) => pdc.awaits_answer(&config.uet),
+                };
                 let starts: Vec<u64> = half.messages.unfinished_starts(&peer.messages).collect();
                 if starts.is_empty() {
                     continue;
@@ -74,9 +85,9 @@ impl Hosts {
                     if let Some(port) = paused {
                         let name = port_name(fabric.network(), port, &number_name);
                         *unfinished.paused.entry(name).or_default() += 1;
-                    } else if pair.sent() <= start {
+                    } else if half.endpoint.sent() <= start {
                         unfinished.never_started += 1;
-                    } else if pair.awaits_answer(config) {
+                    } else if awaits_answer {
                         unfinished.await_answer += 1;
                     } else {
                         unfinished.sending += 1;

@@ -24,6 +24,9 @@ pub(super) fn packet_of(segment: &tcp::TcpSegment, address: PacketAddress, size:
     packet.len = segment.len as u16;
     packet.ecn = segment.ecn;
     packet.flags = segment.flags.and(Flags::OF_SEGMENTS);
+    if segment.entropy > 0 {
+        packet.set_entropy(segment.entropy);
+    }
     if address.from_server {
         packet.flags = packet.flags.with(Flags::FROM_SERVER);
     }
@@ -47,6 +50,7 @@ pub(super) fn segment_of(packet: &Packet, received: u64, sent: u64) -> tcp::TcpS
         ack: unwrap(packet.ack, sent),
         flags: packet.flags.and(Flags::OF_SEGMENTS),
         ecn: packet.ecn,
+        entropy: packet.entropy() as u16,
         sack,
     }
 }

@@ -33,4 +33,5 @@ mod swift;
 mod telemetry;
 mod transports;
 mod trimming;
+mod uet;
 mod wred;

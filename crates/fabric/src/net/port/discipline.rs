@@ -234,6 +234,14 @@ impl Discipline {
         }
     }
 
+    /// Returns the bytes of waiting data, of `all` that wait.
+    pub(super) fn data_bytes(&self, all: u64) -> u64 {
+        match self {
+            Discipline::Trimming(queues) => queues.data_bytes(),
+            _ => all,
+        }
+    }
+
     /// Decides on `packet` by the length of its queue, and by the packet of `in_service` bytes that is being sent.
     pub(super) fn on_arrival(&self, packet: &Packet, in_service: u64) -> Verdict {
         match self {

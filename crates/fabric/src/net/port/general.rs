@@ -561,6 +561,12 @@ impl General {
         let marks = mark || self.rules.on_dequeue(self.waiting as usize, self.waiting_bytes);
         let mut start = now;
         let mut marked = marks && packet.mark();
+        if KIND == ANY {
+            let data_bytes = self.rest.discipline.data_bytes(self.waiting_bytes);
+            if let Some(marker) = &mut self.rest.extras.marker {
+                marked |= marker.on_dequeue(data_bytes) && packet.mark();
+            }
+        }
         if let Some(extras) = self.extras::<KIND>() {
             if let Some(pacer) = &mut extras.pacer {
                 start = pacer.release(now, packet, draws);

@@ -31,14 +31,16 @@ enum MarkingRule {
 }
 
 impl Marker {
-    /// Makes the marker of a port of rate `link`, if one of its mechanisms needs one. `stream` returns the random
+    /// Makes the marker of a port of rate `link`, which may lead to a host, if one of its mechanisms needs one. `stream` returns the random
     /// stream of a name.
     pub fn of(
         mechanisms: &PortMechanisms,
         link: Rate,
+        leads_to_host: bool,
         stream: impl FnOnce(&'static str) -> Pcg64,
     ) -> Option<Marker> {
         let (rule, name) = match (&mechanisms.red, &mechanisms.wred) {
+            (Some(params), _) if leads_to_host && !params.towards_hosts => return None,
             (Some(params), _) => (MarkingRule::Red(Red::new(params, link)), "red"),
             (None, Some(params)) => (MarkingRule::Wred(Wred::new(params, link)), "wred"),
             (None, None) => return None,
@@ -49,7 +51,10 @@ impl Marker {
     /// Returns whether it must be called for each packet that joins and leaves the queue, which takes the general
     /// engine.
     pub(super) fn counts_waiting(&self) -> bool {
-        matches!(self.rule, MarkingRule::Wred(_))
+        match &self.rule {
+            MarkingRule::Red(red) => red.marks_at_dequeue(),
+            MarkingRule::Wred(_) => true,
+        }
     }
 
     /// Decides on a packet that finds `bytes` waiting, and room.
@@ -61,6 +66,16 @@ impl Marker {
             MarkingRule::Wred(wred) => {
                 wred.on_enqueue(now, packet.priority & 7, size, ect, || stream.next_u64())
             }
+        }
+    }
+
+    /// Returns whether a packet that leaves `bytes` behind is marked.
+    pub(super) fn on_dequeue(&mut self, bytes: u64) -> bool {
+        match &mut self.rule {
+            MarkingRule::Red(red) if red.marks_at_dequeue() => {
+                red.on_dequeue(bytes, || self.stream.next_u64())
+            }
+            MarkingRule::Red(_) | MarkingRule::Wred(_) => false,
         }
     }
 

@@ -161,7 +161,7 @@ fn a_packet_dropped_for_another_reason_takes_nothing() {
     let params =
         RedParams { min: Bytes::new(5_000), max: Bytes::new(5_000), ecn: false, ..RedParams::default() };
     let mechanisms = PortMechanisms { red: Some(params), ..PortMechanisms::default() };
-    let marker = Marker::of(&mechanisms, Rate::from_gbps(1), |_| rand_pcg::Pcg64::seed_from_u64(1));
+    let marker = Marker::of(&mechanisms, Rate::from_gbps(1), false, |_| rand_pcg::Pcg64::seed_from_u64(1));
     let mut switch = switch(1.0, 1);
     let mut ports = [port(0, BufferLimit::UNLIMITED, marker)];
     congest(&mut ports, &mut switch);

@@ -18,17 +18,21 @@ pub struct Trimmer {
     header: u16,
     priority: u8,
     bounce: bool,
+    /// The port leads to a host.
+    is_last: bool,
     /// The fair coin between the arriving packet and the last one that waits.
     coin: Option<Pcg64>,
 }
 
 impl Trimmer {
-    /// Makes the trimmer of `params`, which must be valid. `stream` returns the random stream of its coin.
-    pub fn new(params: &TrimParams, stream: impl FnOnce() -> Pcg64) -> Trimmer {
+    /// Makes the trimmer of `params`, which must be valid, at a port that leads to a host if `is_last`. `stream` returns
+    /// the random stream of its coin.
+    pub fn new(params: &TrimParams, is_last: bool, stream: impl FnOnce() -> Pcg64) -> Trimmer {
         Trimmer {
             header: params.header.get() as u16,
             priority: params.priority,
             bounce: params.bounce,
+            is_last,
             coin: (params.victim == Victim::CoinTail).then(stream),
         }
     }
@@ -44,7 +48,7 @@ impl Trimmer {
     }
 
     pub(super) fn trim(&self, packet: &mut Packet) {
-        packet.trim(self.header, self.priority);
+        packet.trim(self.header, self.priority, self.is_last);
     }
 
     /// Returns whether `packet`, which finds no room, is sent back to its sender.
@@ -109,6 +113,11 @@ impl TrimmingQueues {
         queue.bytes += u64::from(waiting.size);
         queue.packets += 1;
         queue.waiting.push(waiting, notes);
+    }
+
+    /// Returns the bytes of waiting data.
+    pub(super) fn data_bytes(&self) -> u64 {
+        self.data.bytes
     }
 
     /// `packet` is sent without having waited, as both queues are empty.

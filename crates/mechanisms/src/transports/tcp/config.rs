@@ -7,8 +7,10 @@ use super::params::{Connections, EcnMode, RttError, TransportParams, WindowUnit}
 use super::segment::TcpSegment;
 use crate::InvalidParam;
 use crate::transports::Kind;
-use crate::transports::describe::Feature;
+use crate::transports::describe::{Carrier, Feature};
+use crate::transports::entropy::EntropyChoice;
 use crate::transports::roce::{RoceConfig, RoceController};
+use crate::transports::uet::UetConfig;
 
 /// The configuration of an endpoint: the parameters, and what resolving makes of some. Windows are in bytes.
 #[derive(Clone, Debug)]
@@ -41,6 +43,8 @@ pub struct TcpConfig {
     pub custom: Option<MakeController>,
     /// What queue pairs share, for the kinds of RoCE.
     pub roce: RoceConfig,
+    /// What packet delivery contexts share, for the kinds of Ultra Ethernet.
+    pub uet: UetConfig,
 }
 
 impl TransportParams {
@@ -50,10 +54,12 @@ impl TransportParams {
         let segment = self.segment.get();
         let window = |segments: u32| u64::from(segments) * segment;
         let or_never = |count: u32| if count == 0 { u32::MAX } else { count };
-        let (header, ack) = match self.kind.describe().family.is_roce {
-            true => (self.header + self.roce.telemetry_room, self.roce.ack_size),
-            false => (self.header, self.header),
+        let (header, ack) = match self.kind.describe().family.carrier {
+            Carrier::Stack => (self.header, self.header),
+            Carrier::Roce => (self.header + self.roce.telemetry_room, self.roce.ack_size),
+            Carrier::Uet => (self.header, self.uet.control_size),
         };
+        let uses_marks = self.kind.describe().needs_marks && self.ecn != EcnMode::Off;
         Ok(TcpConfig {
             segment,
             header_bytes: header.get() as u32,
@@ -84,13 +90,21 @@ impl TransportParams {
                     Kind::RoceSwift => RoceController::Swift,
                     _ => RoceController::Dcqcn,
                 },
-                uses_marks: self.kind.describe().needs_marks && self.ecn != EcnMode::Off,
+                uses_marks,
                 payload: segment,
                 header: header.get(),
                 dctcp: self.dctcp,
                 swift: self.swift,
                 max_window: window(self.max_window),
                 params: self.roce.clone(),
+            },
+            uet: UetConfig {
+                has_window: self.kind != Kind::UetRccc,
+                has_credit: self.kind != Kind::UetNscc,
+                uses_marks,
+                payload: segment,
+                header: header.get(),
+                params: self.uet.clone(),
             },
             params: self.clone(),
         })
@@ -149,7 +163,8 @@ impl TransportParams {
             mptcp.validate()?;
         }
         self.swift.validate()?;
-        self.roce.validate()
+        self.roce.validate()?;
+        self.uet.validate()
     }
 }
 
@@ -172,6 +187,11 @@ impl TcpConfig {
         let options = if self.params.count_options && blocks > 0 { 2 + 8 * blocks } else { 0 };
         let header = if segment.len == 0 { self.ack_bytes } else { self.header_bytes };
         header + options + segment.len
+    }
+
+    /// Returns whether packets of a connection take several paths at a time.
+    pub fn spreads(&self) -> bool {
+        self.carrier() == Carrier::Uet && self.uet.params.paths.choice != EntropyChoice::Flow
     }
 
     /// Returns the bytes beside the payload of a segment that the ideal completion time counts: those without room for

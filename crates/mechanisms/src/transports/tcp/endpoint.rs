@@ -209,6 +209,7 @@ impl Endpoint {
             ack,
             flags: chunk.flags.with(Flags::ACK).with_if(ece, Flags::ECE),
             ecn: if ect { EcnField::Ect } else { EcnField::NotEct },
+            entropy: 0,
             sack: self.receiver.sack(config),
         })
     }
@@ -239,6 +240,7 @@ impl Endpoint {
             ack,
             flags: Flags::ACK.with_if(ece, Flags::ECE),
             ecn: if self.sender.ecn && config.params.ecn_on_acks { EcnField::Ect } else { EcnField::NotEct },
+            entropy: 0,
             sack,
         }
     }

@@ -10,6 +10,7 @@ use super::controller::{CubicParams, DctcpParams, SwiftParams};
 use crate::transports::describe::Family;
 use crate::transports::mptcp::MptcpParams;
 use crate::transports::roce::RoceParams;
+use crate::transports::uet::UetParams;
 use crate::transports::{Kind, mptcp};
 
 /// The transport that carries every message. The defaults follow the RFCs; a study that ran on ns-2
@@ -21,8 +22,8 @@ pub struct TransportParams {
     /// 2020); or `datagram`: no TCP but packets that leave at `pacing_rate`, or at the rate of the NIC, and are neither
     /// acknowledged nor repaired, so that a message is lost with any of its packets. Of the other keys, `segment`,
     /// `header` (28 B for UDP), `connections` and `priority` apply to datagrams. `dcqcn`, `hpcc`, `timely`,
-    /// `powertcp`, `theta-powertcp`, `roce-dctcp` and `roce-swift` are controllers of RoCE, whose keys are in `roce`.
-    /// Default `tcp`.
+    /// `powertcp`, `theta-powertcp`, `roce-dctcp` and `roce-swift` are controllers of RoCE, whose keys are in `roce`;
+    /// `uet-nscc`, `uet-rccc` and `uet` are Ultra Ethernet, whose keys are in `uet`. Default `tcp`.
     pub kind: Kind,
     /// How losses are repaired: `reno` (RFC 5681: one loss a window), `newreno` (RFC 6582) or `sack`
     /// (RFC 2018 and 6675). Default `sack`.
@@ -168,6 +169,9 @@ pub struct TransportParams {
     /// Queue pairs of RoCE, and their controllers.
     #[serde(skip_serializing_if = "RoceParams::is_default")]
     pub roce: RoceParams,
+    /// Packet delivery contexts, for the kinds of Ultra Ethernet.
+    #[serde(skip_serializing_if = "UetParams::is_default")]
+    pub uet: UetParams,
     /// The congestion controllers of single workloads, by the workload's name, where it is not `kind`:
     /// `workload.background = "cubic"`. All other keys are for all workloads. Default none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -258,6 +262,7 @@ impl Default for TransportParams {
             cubic: CubicParams::default(),
             swift: SwiftParams::default(),
             roce: RoceParams::default(),
+            uet: UetParams::default(),
             workload: BTreeMap::new(),
             mptcp: None,
         }

@@ -121,6 +121,8 @@ pub struct TcpSegment {
     pub flags: Flags,
     /// The ECN field of the IP header.
     pub ecn: EcnField,
+    /// The value by which its sender chooses the path; 0 where the connection has one.
+    pub entropy: u16,
     /// The blocks of the SACK option, at most three (RFC 2018).
     pub sack: SackBlocks,
 }

@@ -29,12 +29,12 @@ const KINDS: &[(&str, &str, &str)] = &[
 const LOSSLESS: &str = "lossless = { memory = '4MB', reserve = '2KB' }";
 
 /// Eight hosts in two racks: each sends 100 KB to another, and all of them 50 KB to the first.
-const RACKS: &str = "[topology]\nkind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nrate = '25Gbps'\n\
+pub const RACKS: &str = "[topology]\nkind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nrate = '25Gbps'\n\
                      delay = '1us'\n[workload.pairs]\nkind = 'permutation'\nsize = '100KB'\n\
                      [workload.incast]\nkind = 'incast'\nsize = '50KB'\nevery = '100us'\nrounds = 3\n";
 
 /// 1,000 hosts send 3 KB to one at the same time.
-const INCAST: &str = "[topology]\nkind = 'leaf-spine'\nleaves = 7\nspines = 2\nhosts_per_leaf = 143\nrate = '25Gbps'\n\
+pub const INCAST: &str = "[topology]\nkind = 'leaf-spine'\nleaves = 7\nspines = 2\nhosts_per_leaf = 143\nrate = '25Gbps'\n\
                       fabric_rate = '100Gbps'\ndelay = '1us'\n\
                       [workload.incast]\nkind = 'incast'\nsize = '3KB'\nevery = '1s'\n";
 
@@ -47,21 +47,27 @@ fn all_end(case: &str, network: &str, port: &str, others: &str, expect: Option<b
              [port.switch]\n{own}\n{port}\n[transport]\nsegment = '1000B'\nheader = '48B'\n\
              roce.timeout = '500us'\n{transport}\n{others}"
         );
-        let alone = run(&text);
-        let late: Vec<_> = alone.messages.iter().filter(|message| message.completed.is_none()).collect();
-        assert!(!alone.messages.is_empty() && late.is_empty(), "{case}, {name}: {late:?}");
-        let (types, counters) = (types(&alone), &alone.counters);
-        // Every end stays open, so that packets in flight are all that differs without loss.
-        let gone = counters.packets_lost() + counters.packets_in_flight;
-        assert_eq!(missing(&types), gone, "{case}, {name}: {types:?} {counters:?}");
-        if let Some(expect) = expect {
-            assert_eq!(counters.packets_lost() > 0, expect, "{case}, {name}: {counters:?}");
-        }
-        let model = model(&text, None, None);
-        for threads in [1, 2, 4] {
-            let parts = run_in_parts(&model, threads, &mut |_| true).expect("the scenario can be run");
-            assert_eq!(Digest::of(&parts), alone.digest(), "{case}, {name}, {threads} threads");
-        }
+        ends_on_any_threads(&format!("{case}, {name}"), &text, expect);
+    }
+}
+
+/// Runs a scenario alone and on one, two and four threads: all messages end, every packet is accounted for by type, and
+/// all runs have one digest. `expect` says whether packets were lost.
+pub fn ends_on_any_threads(case: &str, text: &str, expect: Option<bool>) {
+    let alone = run(text);
+    let late: Vec<_> = alone.messages.iter().filter(|message| message.completed.is_none()).collect();
+    assert!(!alone.messages.is_empty() && late.is_empty(), "{case}: {late:?}");
+    let (types, counters) = (types(&alone), &alone.counters);
+    // Every end stays open, so that packets in flight are all that differs without loss.
+    let gone = counters.packets_lost() + counters.packets_in_flight;
+    assert_eq!(missing(&types), gone, "{case}: {types:?} {counters:?}");
+    if let Some(expect) = expect {
+        assert_eq!(counters.packets_lost() > 0, expect, "{case}: {counters:?}");
+    }
+    let model = model(text, None, None);
+    for threads in [1, 2, 4] {
+        let parts = run_in_parts(&model, threads, &mut |_| true).expect("the scenario can be run");
+        assert_eq!(Digest::of(&parts), alone.digest(), "{case}, {threads} threads");
     }
 }
 

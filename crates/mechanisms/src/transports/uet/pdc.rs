@@ -1,0 +1,230 @@
+//! [`Pdc`]: one end of a packet delivery context, and the order in which its packets leave.
+
+use plimsoll_units::{Rate, Span, Time};
+
+use super::config::UetConfig;
+use super::receiver::ReceiveSide;
+use super::sender::SendSide;
+use super::wire::PacketKind;
+use crate::tcp::{Counters, Delivered, EcnField, TcpSegment, WindowState};
+use crate::transports::credit::CreditWant;
+use crate::transports::packet_types::{AtBothEnds, PacketTypes};
+
+/// One end of a packet delivery context of Ultra Ethernet.
+///
+/// After every [`write`](Pdc::write), [`on_segment`](Pdc::on_segment), [`grant`](Pdc::grant) and
+/// [`on_deadline`](Pdc::on_deadline), call [`poll_transmit`](Pdc::poll_transmit) until it returns `None`, ask
+/// [`enlists`](Pdc::enlists), and call `on_deadline` at [`deadline`](Pdc::deadline).
+#[derive(Debug)]
+pub struct Pdc {
+    send: SendSide,
+    receive: ReceiveSide,
+    /// A PULL is due.
+    pull_due: bool,
+    /// Its NIC counts this end among its senders.
+    counts_as_sender: bool,
+    sent: u64,
+    heard: u64,
+    marked: u64,
+    types: PacketTypes,
+}
+
+impl Pdc {
+    /// Makes an end whose NIC and network [`set_path`](Pdc::set_path) says.
+    pub fn new(config: &UetConfig) -> Pdc {
+        Pdc {
+            send: SendSide::new(config),
+            receive: ReceiveSide::default(),
+            pull_due: false,
+            counts_as_sender: false,
+            sent: 0,
+            heard: 0,
+            marked: 0,
+            types: PacketTypes::default(),
+        }
+    }
+
+    /// The end's NIC sends at `rate`, the network's longest idle round trip is `round_trip`, and the choice of paths
+    /// depends on `seed` alone.
+    pub fn set_path(&mut self, config: &UetConfig, rate: Rate, round_trip: Span, seed: u64) {
+        self.send.set_path(config, rate, round_trip, seed);
+    }
+
+    /// `share` ends at this NIC have data to send: each asks for its share of credit.
+    pub fn set_share(&mut self, share: u32) {
+        self.send.set_share(share);
+    }
+
+    /// The application writes a message of `bytes` bytes.
+    pub fn write(&mut self, bytes: u64) {
+        self.send.write(bytes);
+    }
+
+    /// A segment arrived; one with TRIMMED has lost its payload on the way.
+    pub fn on_segment(&mut self, config: &UetConfig, now: Time, segment: &TcpSegment) -> Delivered {
+        self.heard += 1;
+        self.of_type(segment).received += 1;
+        let mut delivered = Delivered::default();
+        match PacketKind::of(segment) {
+            PacketKind::Data => {
+                self.marked += u64::from(segment.ecn == EcnField::Ce);
+                delivered.new_bytes = self.receive.on_data(config, segment);
+            }
+            PacketKind::Ack | PacketKind::Nack => delivered.acked = self.send.on_answer(config, now, segment),
+            PacketKind::Pull => self.send.on_pull(now, segment.seq as u32),
+            PacketKind::Request => {
+                self.receive.on_request(segment);
+                // What was granted may have been lost: the PULLs' number is told again.
+                self.pull_due |= config.has_credit && self.wants_credit(config) != Some(CreditWant::Backlog);
+            }
+        }
+        delivered
+    }
+
+    /// Returns the next segment that leaves now: an answer, a grant, a request, or data.
+    pub fn poll_transmit(&mut self, config: &UetConfig, now: Time) -> Option<TcpSegment> {
+        let segment = if let Some(answer) = self.receive.take_answer() {
+            TcpSegment { entropy: self.send.control_entropy(now), ..answer }
+        } else if std::mem::take(&mut self.pull_due) {
+            let entropy = self.send.control_entropy(now);
+            TcpSegment { seq: self.receive.grants.pulled().into(), entropy, ..TcpSegment::default() }
+        } else if let Some(request) = self.send.take_request(config, now) {
+            request
+        } else {
+            self.send.next_packet(config, now)?
+        };
+        self.sent += 1;
+        self.of_type(&segment).sent += 1;
+        Some(segment)
+    }
+
+    /// Returns the counts of packets like `segment`.
+    fn of_type(&mut self, segment: &TcpSegment) -> &mut AtBothEnds {
+        let types = &mut self.types;
+        match PacketKind::of(segment) {
+            PacketKind::Data => &mut types.data,
+            PacketKind::Ack => &mut types.acks,
+            PacketKind::Nack => &mut types.naks,
+            PacketKind::Pull => &mut types.pulls,
+            PacketKind::Request => &mut types.requests,
+        }
+    }
+
+    /// Returns whether the next segment that leaves has no data.
+    pub fn owes_answer(&self) -> bool {
+        self.receive.owes_answer() || self.pull_due || self.send.owes_request()
+    }
+
+    /// Returns whether a data packet may leave now, as far as window and credit say.
+    pub fn has_packet(&self, config: &UetConfig) -> bool {
+        self.send.has_packet(config)
+    }
+
+    /// Returns whether data is to be sent, now or later.
+    pub fn has_data(&self) -> bool {
+        self.send.has_data()
+    }
+
+    /// Returns whether the end has begun to have data to send, or has ceased to, since the last call.
+    pub fn data_change(&mut self) -> Option<bool> {
+        let has_data = self.has_data();
+        let before = std::mem::replace(&mut self.counts_as_sender, has_data);
+        (before != has_data).then_some(has_data)
+    }
+
+    /// Returns whether packets are outstanding and none may be sent before an answer comes, or the timeout.
+    pub fn awaits_answer(&self, config: &UetConfig) -> bool {
+        self.send.awaits_answer(config)
+    }
+
+    // ---- credit ----
+
+    /// Returns the list of its host's pacer that this end shall join, if it is to join one; it counts as in it from now
+    /// on.
+    pub fn enlists(&mut self, config: &UetConfig) -> Option<CreditWant> {
+        if !config.has_credit {
+            return None;
+        }
+        let wants = self.wants_credit(config)?;
+        let grants = &mut self.receive.grants;
+        let joins = match (grants.listed, wants) {
+            (None, _) | (Some(CreditWant::Advance), CreditWant::Backlog) => true,
+            (Some(_), _) => false,
+        };
+        joins.then(|| {
+            grants.listed = Some(wants);
+            wants
+        })
+    }
+
+    /// The turn of this end's other side has come in `list`. Returns the quanta of the grant, which leaves with the next
+    /// segments; `None` if the entry was an old one, or no credit is wanted.
+    pub fn grant(&mut self, config: &UetConfig, list: CreditWant) -> Option<u64> {
+        if self.receive.grants.listed != Some(list) {
+            return None;
+        }
+        self.receive.grants.listed = None;
+        self.wants_credit(config)?;
+        self.pull_due = true;
+        Some(self.receive.grants.grant(&config.params.rccc))
+    }
+
+    fn wants_credit(&self, config: &UetConfig) -> Option<CreditWant> {
+        self.receive.grants.wants(&config.params.rccc, self.send.max_window())
+    }
+
+    // ---- timers ----
+
+    /// Returns when [`on_deadline`](Pdc::on_deadline) must be called; [`Time::MAX`] if never.
+    pub fn deadline(&self, config: &UetConfig) -> Time {
+        self.send.deadline(config)
+    }
+
+    /// Handles the [`deadline`](Pdc::deadline) that has passed.
+    pub fn on_deadline(&mut self, config: &UetConfig, now: Time) {
+        self.send.on_deadline(config, now);
+    }
+
+    // ---- read-outs ----
+
+    /// Returns the bytes handed to the application.
+    pub fn received(&self) -> u64 {
+        self.receive.received()
+    }
+
+    /// Returns the bytes of this end that the other has acknowledged.
+    pub fn acknowledged(&self) -> u64 {
+        self.send.acknowledged()
+    }
+
+    /// Returns the bytes sent at least once.
+    pub fn sent(&self) -> u64 {
+        self.send.sent()
+    }
+
+    /// Returns the bytes that the application wrote.
+    pub fn written(&self) -> u64 {
+        self.send.written()
+    }
+
+    /// Returns whether everything written is acknowledged, and no answer is due.
+    pub fn is_idle(&self) -> bool {
+        self.acknowledged() == self.written() && !self.owes_answer()
+    }
+
+    /// Returns a sample of the window, for time series.
+    pub fn window(&self, config: &UetConfig) -> WindowState {
+        self.send.window_state(config)
+    }
+
+    /// Returns the end's counters since it was made.
+    pub fn counters(&self) -> Counters {
+        Counters {
+            segments_sent: self.sent,
+            segments_received: self.heard,
+            ce_received: self.marked,
+            types: self.types,
+            ..self.send.counters()
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! [`HostCredit`]: the credit that hosts grant those that send to them, and the senders that share a NIC.
+//!
+//! ```text
+//! send_from ──> Pdc::enlists ──> PullPacer of the host ──event──> on_credit_due ──> Pdc::grant ──> send_from: PULL
+//!          └──> Pdc::has_data ──> senders of the host ──> Pdc::set_share
+//! ```
+
+use plimsoll_fabric::engine::{Owner, OwnerKind};
+use plimsoll_fabric::net::{HostId, PortId};
+use plimsoll_mechanisms::transports::Endpoint;
+use plimsoll_mechanisms::transports::credit::PullPacer;
+use plimsoll_traffic::ConnectionEnd as End;
+use plimsoll_units::{Span, Time};
+
+use super::Hosts;
+use crate::sim_hooks::SimFabric;
+
+/// The state of one host, where its NIC carries Ultra Ethernet.
+#[derive(Debug)]
+pub(super) struct HostCredit {
+    pacer: PullPacer<(u32, End)>,
+    /// The time of the event that the queue has for the pacer; [`Time::MAX`] if it has none.
+    armed: Time,
+    /// The ends with data to send.
+    senders: u32,
+}
+
+impl Default for HostCredit {
+    fn default() -> HostCredit {
+        HostCredit { pacer: PullPacer::default(), armed: Time::MAX, senders: 0 }
+    }
+}
+
+impl Hosts {
+    /// Tells an end how many senders share its NIC, itself included, before it sends.
+    pub(super) fn share_nic(&mut self, number: u32, end: End) {
+        let Some(open) = self.connections.get_mut(number) else { return };
+        let host = open.host(end);
+        let Endpoint::Uet(pdc) = &mut open.half(end).endpoint else { return };
+        let senders = &mut self.credit[host.0 as usize].senders;
+        if let Some(begins) = pdc.data_change() {
+            *senders = if begins { *senders + 1 } else { *senders - 1 };
+        }
+        pdc.set_share(*senders);
+    }
+
+    /// Puts an end that has sent what it may on its host's lists.
+    pub(super) fn settle_credit(&mut self, now: Time, fabric: &mut SimFabric, number: u32, end: End) {
+        self.share_nic(number, end);
+        let Some(open) = self.connections.get_mut(number) else { return };
+        let (host, config) = (open.host(end), &self.transports.get(open.transport).uet);
+        let Endpoint::Uet(pdc) = &mut open.half(end).endpoint else { return };
+        if let Some(want) = pdc.enlists(config) {
+            self.credit[host.0 as usize].pacer.enlist((number, end), want);
+            self.arm_credit(now, fabric, host);
+        }
+    }
+
+    /// A host's next grant is due.
+    #[cold]
+    pub(super) fn on_credit_due(&mut self, now: Time, fabric: &mut SimFabric, host: HostId) {
+        let credit = &mut self.credit[host.0 as usize];
+        if credit.armed != now {
+            return;
+        }
+        credit.armed = Time::MAX;
+        let rate = fabric.network().link(PortId(host.0)).rate;
+        while let Some(((number, end), list)) = self.credit[host.0 as usize].pacer.take() {
+            let Some(open) = self.connections.get_mut(number) else { continue };
+            let config = &self.transports.get(open.transport).uet;
+            let Endpoint::Uet(pdc) = &mut open.half(end).endpoint else { continue };
+            if let Some(quanta) = pdc.grant(config, list) {
+                let rccc = &config.params.rccc;
+                // A small grant takes as long as one of four quanta, so that PULLs do not load the link.
+                let bits = (quanta.max(QUANTA_MIN) * rccc.quantum.get() * 8) as f64;
+                let cost = Span::from_secs_f64(bits / (rate.as_bps() as f64 * rccc.share));
+                self.credit[host.0 as usize].pacer.pay(now, cost);
+                self.send_from(now, fabric, number, end);
+                break;
+            }
+        }
+        self.arm_credit(now, fabric, host);
+    }
+
+    fn arm_credit(&mut self, now: Time, fabric: &mut SimFabric, host: HostId) {
+        let credit = &mut self.credit[host.0 as usize];
+        let due = credit.pacer.due();
+        if due < credit.armed {
+            let due = due.max(now);
+            credit.armed = due;
+            fabric.schedule(due, Owner::new(OwnerKind::Receive, CREDIT_EVENTS + host.0));
+        }
+    }
+}
+
+/// The quanta for whose time a grant waits at least.
+const QUANTA_MIN: u64 = 4;
+
+/// The numbers of the pacers' events begin here, above those of hosts' stacks.
+pub(super) const CREDIT_EVENTS: u32 = 0b111 << 26;
