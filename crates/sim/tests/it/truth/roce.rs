@@ -410,12 +410,12 @@ fn messages_that_do_not_end_are_counted_by_their_reasons() {
     let lost = said(text);
     assert!(
         lost.ends_with(
-            "2 of 2 messages of RoCE did not finish: 2 lost tail (all is sent, and no answer has come)"
+            "2 of 2 messages that NICs carry did not finish: 2 lost tail (all is sent, and no answer has come)"
         ),
         "{lost}"
     );
     let late = said(&text.replace("roce = {", "roce = { nic.message_start = '1s',"));
-    assert!(late.ends_with("2 of 2 messages of RoCE did not finish: 2 never started"), "{late}");
+    assert!(late.ends_with("2 of 2 messages that NICs carry did not finish: 2 never started"), "{late}");
     let whole = said(&text.replace("loss = 1.0", ""));
     assert!(!whole.contains("RoCE"), "{whole}");
     // Two hosts overload a third, whose switch pauses one of them at the run's end.
@@ -426,5 +426,5 @@ fn messages_that_do_not_end_are_counted_by_their_reasons() {
          [port.switch]\nlossless = { memory = '1MB', reserve = '2KB' }\n\
          [workload.incast]\nkind = 'flows'\nfrom = 'others'\nto = 'client'\nsize = '1MB'\n",
     );
-    assert!(paused.contains("4 of 4 messages of RoCE did not finish: 1 paused at port "), "{paused}");
+    assert!(paused.contains("4 of 4 messages that NICs carry did not finish: 1 paused at port "), "{paused}");
 }
