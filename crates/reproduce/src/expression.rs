@@ -6,6 +6,8 @@ pub(crate) enum RowExpression {
     Constant(f64),
     /// The number of a row, or the sum of several: its metric, its figure and series, and each x.
     Rows(String, [String; 2], Vec<String>),
+    /// The median of several rows, as [`RowExpression::Rows`] names them.
+    Median(Box<RowExpression>),
     /// An operation on two others: `+`, `-`, `*`, `/`, `m`, the smaller of the two, or `M`, the larger.
     Of(char, Box<[RowExpression; 2]>),
 }
@@ -61,6 +63,7 @@ impl RowExpression {
                     rows.push(find(metric, [figure, series, x])?);
                 }
             }
+            RowExpression::Median(of) => of.rows(find, rows)?,
             RowExpression::Of(_, of) => of.iter().try_for_each(|of| of.rows(find, rows))?,
         }
         Some(())
@@ -70,6 +73,7 @@ impl RowExpression {
         match self {
             RowExpression::Constant(value) => *value,
             RowExpression::Rows(.., xs) => xs.iter().map(|_| rows.next().expect("all rows were found")).sum(),
+            RowExpression::Median(of) => median(of, rows),
             RowExpression::Of(operator, of) => {
                 let [a, b] = of.each_ref().map(|of| of.value(rows));
                 match operator {
@@ -83,6 +87,15 @@ impl RowExpression {
             }
         }
     }
+}
+
+/// Returns the median of the rows of `of`, which are the next of `rows`.
+fn median(of: &RowExpression, rows: &mut dyn Iterator<Item = f64>) -> f64 {
+    let count = if let RowExpression::Rows(.., xs) = of { xs.len() } else { 0 };
+    let mut values: Vec<f64> = rows.take(count).collect();
+    values.sort_by(f64::total_cmp);
+    let middle = |place: usize| values.get(place).copied().unwrap_or(f64::NAN);
+    (middle(count.saturating_sub(1) / 2) + middle(count / 2)) / 2.0
 }
 
 struct ExpressionReader<'a> {
@@ -148,10 +161,18 @@ impl ExpressionReader<'_> {
             return Ok(RowExpression::Constant(number));
         }
         if word.is_empty() {
-            return Err(self.wrong("a number, METRIC('FIGURE', 'SERIES', 'X'), min(A, B), max(A, B) or (..)"));
+            return Err(self.wrong("a number, METRIC('FIGURE', 'SERIES', 'X'), median(METRIC(..)), min(A, B), max(A, B) or (..)"));
         }
         self.at += length;
         self.expect("(")?;
+        if word == "median" {
+            let of = self.term()?;
+            let is_rows = matches!(of, RowExpression::Rows(..));
+            return match is_rows {
+                true => self.expect(")").map(|()| RowExpression::Median(Box::new(of))),
+                false => Err(self.wrong("METRIC('FIGURE', 'SERIES', 'X', 'X', ...) in `median(..)`")),
+            };
+        }
         if word == "min" || word == "max" {
             let first = self.sum()?;
             self.expect(",")?;
@@ -203,6 +224,7 @@ mod tests {
             ("100 * (1 - p99('fig 1', 'C', '20') / p99('fig 1', 'A, B', '20'))", 50.0),
             ("p99('fig 1', 'C', '20', '20') / 2", 3.0),
             ("min(p99('fig 1', 'C', '20'), 2.5) + max(1, 4)", 6.5),
+            ("2 * median(p99('fig 1', 'C', '20', '20')) + median(p99('fig 1', 'A, B', '20'))", 12.0),
         ] {
             let number = RowExpression::read(text).expect(text).number(&find);
             assert_eq!(number.map(|number| number.value), Some(value), "{text}");

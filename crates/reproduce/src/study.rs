@@ -228,6 +228,8 @@ pub struct Case {
     pub set: Vec<String>,
     /// The further settings of a quick look.
     pub quick_set: Vec<String>,
+    /// What is added to the seed of the page's runs.
+    pub seed: u64,
     /// The time that the study cut from the beginning.
     pub warmup: Span,
     /// How long the workloads run in the whole figure, and in a quick look.

@@ -211,6 +211,9 @@ struct PointFile {
     warmup: Option<Span>,
     duration: Option<(Span, Span)>,
     flows: Option<(u64, u64)>,
+    /// What is added to the seed of the page's runs: points that differ in it alone are draws of one experiment.
+    #[serde(default)]
+    seed: u64,
 }
 
 #[derive(Deserialize)]
@@ -450,6 +453,7 @@ impl KnownNames<'_> {
         Ok(Case {
             set: set.iter().map(|setting| setting.replace("{x}", &x)).collect(),
             quick_set: own.quick_set.or_else(|| all.quick_set.clone()).unwrap_or_default(),
+            seed: own.seed,
             warmup: own.warmup.or(all.warmup).unwrap_or(Span::ZERO),
             duration: own.duration.or(all.duration),
             flows: own.flows.or(all.flows),

@@ -108,6 +108,7 @@ impl Bench<'_> {
         seed: u64,
     ) -> Result<Vec<Job>, ReproduceError> {
         let StudyFigure { runs, cases, .. } = &self.study.figures[figure];
+        let seed = seed + cases[case].seed;
         let job = |series, digest, outcomes, work| Job {
             figure,
             case,
