@@ -195,7 +195,8 @@ mod tests {
 
     use super::*;
     use crate::tcp::controller::{DctcpParams, SwiftParams};
-    use crate::transports::roce::controller::{DcqcnForm, DcqcnParams};
+    use crate::telemetry::{IntParams, Stamp};
+    use crate::transports::roce::controller::{DcqcnForm, DcqcnParams, HpccParams, HpccReaction};
     use crate::transports::roce::{NicParams, RoceController, RoceParams, RoceWindow};
 
     const LINE: Rate = Rate::from_gbps(10);
@@ -441,6 +442,42 @@ mod tests {
         let late = sent(&mut pair, &config, at(60_000), at(125_000));
         assert_eq!((late[0].0, seqs(&late)), (at(120_000), vec![3_000, 4_000]));
         assert_eq!((pair.counters().timeouts, pair.counters().retransmissions), (1, 4));
+    }
+
+    /// A queue pair of `controller` sends its window, has an acknowledgement of the first packet, and goes back to the
+    /// second one. Returns its state when the second one is acknowledged, with the packets sent again under way.
+    fn after_going_back(controller: RoceController) -> WindowState {
+        let hpcc = HpccParams { reaction: HpccReaction::PerRtt, ..HpccParams::default() };
+        let params = RoceParams { window: RoceWindow::Bdp, hpcc, ..RoceParams::default() };
+        let config = RoceConfig { controller, ..config(params) };
+        let mut pair = pair(&config);
+        pair.write(&config, Time::ZERO, 100_000);
+        assert_eq!(sent(&mut pair, &config, Time::ZERO, at(15_000)).len(), 13);
+        // A link of 10 Gb/s with a queue of one bandwidth-delay product, which it sends every 10 us: a load of 2.
+        let mut hear = |us: u64, ack, flags, number| {
+            let at = at(1_000 * us);
+            let sent_bytes = 1_250 * us;
+            let stamp = Stamp { queue_bytes: 12_500, sent_bytes, at, rate: LINE, waited: Span::ZERO };
+            let mut stamps = Stamps::default();
+            stamps.push(stamp, &IntParams::default());
+            let answer = TcpSegment { seq: number, ack, flags, ..TcpSegment::default() };
+            pair.on_segment(&config, at, &answer, Some(&stamps));
+            sent(&mut pair, &config, at, at + Span::from_us(5))
+        };
+        hear(20, 1_000, Flags::ACK, 0);
+        let again = hear(30, 1_000, Flags::ACK.with(Flags::CWR), 2);
+        assert!(again[0].1.flags.has(Flags::RETRANSMISSION) && again[0].1.seq == 1_000);
+        hear(40, 2_000, Flags::ACK, again[0].1.ack);
+        pair.window(&config)
+    }
+
+    #[test]
+    fn a_round_trip_passes_by_transmissions_also_where_offsets_go_back() {
+        // W = 12,500 B x 0.95 / 2 + 50 Mb/s x 10 us.
+        assert_eq!(after_going_back(RoceController::Hpcc).cwnd_bytes, 6_000);
+        // The first acknowledgement ends a window, and so does that of the packet that was sent again.
+        let alpha = after_going_back(RoceController::Dctcp).alpha;
+        assert!((alpha - (15.0f64 / 16.0).powi(2)).abs() < 1e-6, "{alpha}");
     }
 
     proptest! {

@@ -128,11 +128,12 @@ impl RequestSide {
             self.waits_since = (ack < self.max).then_some(now);
             self.repeats.on_ack(ack);
         }
+        let (echo, sent) = (self.send_times.number(answer.seq), self.send_times.count());
         let rtt = self.send_times.sample(now, answer.seq);
         let has_more = self.nxt < self.written;
         let is_marked = answer.flags.has(Flags::ECE);
         self.notifications += u64::from(is_marked);
-        self.controller.on_ack(&RoceAck { now, ack, nxt: self.nxt, acked, has_more, is_marked, rtt, stamps });
+        self.controller.on_ack(&RoceAck { now, echo, sent, acked, has_more, is_marked, rtt, stamps });
         if answer.flags.has(Flags::CWR) {
             self.naks += 1;
             match config.params.repair {
