@@ -69,6 +69,11 @@ impl Endpoint {
         of_each!(self, tcp => tcp.write(config, now, bytes), pair => pair.write(&config.roce, now, bytes));
     }
 
+    /// The application posts a READ of the other end's next message, of `bytes` bytes; with RoCE only.
+    pub fn read(&mut self, config: &TcpConfig, now: Time, bytes: u64) {
+        of_each!(self, _tcp => (), pair => pair.read(&config.roce, now, bytes));
+    }
+
     /// A segment arrived. `stamps` returns the telemetry that came with it; only RoCE asks.
     #[inline(always)] // a simulator's hot loop calls it
     pub fn on_segment(
@@ -103,7 +108,7 @@ impl Endpoint {
     pub fn awaits_nic(&self, config: &TcpConfig, now: Time) -> bool {
         of_each!(self,
             _tcp => false,
-            pair => !pair.owes_answer() && pair.has_packet(&config.roce, now))
+            pair => pair.offers_data(&config.roce, now))
     }
 
     /// Returns the new data that segmentation offload may hold back; `None` if there is none, and with RoCE.
@@ -182,4 +187,18 @@ impl TcpConfig {
         let family: &Family = self.params.kind.describe().family;
         self.custom.is_none() && family.is_roce
     }
+
+    /// Returns whether messages are fetched by their receivers (`roce.operation = "read"`).
+    pub fn reads(&self) -> bool {
+        self.is_roce() && self.roce.reads()
+    }
+
+    /// Bytes of a READ request on the wire: the header of a packet, and the RETH with address, key and length.
+    pub fn read_request_bytes(&self) -> u32 {
+        self.params.header.get() as u32 + RETH_BYTES
+    }
 }
+
+/// Bytes of the RDMA extended transport header, which a READ request has behind the BTH: an address of 8 B, a key of
+/// 4 B and a length of 4 B (InfiniBand Architecture Specification, volume 1).
+const RETH_BYTES: u32 = 16;

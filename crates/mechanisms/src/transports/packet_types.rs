@@ -22,14 +22,20 @@ pub struct PacketTypes {
     pub naks: AtBothEnds,
     /// Congestion notification packets.
     pub cnps: AtBothEnds,
+    /// READ requests.
+    pub read_requests: AtBothEnds,
 }
 
 impl AddAssign for PacketTypes {
     fn add_assign(&mut self, other: PacketTypes) {
-        let of_other = [other.data, other.acks, other.naks, other.cnps];
-        for (own, other) in
-            [&mut self.data, &mut self.acks, &mut self.naks, &mut self.cnps].into_iter().zip(of_other)
-        {
+        let PacketTypes { data, acks, naks, cnps, read_requests } = other;
+        for (own, other) in [
+            (&mut self.data, data),
+            (&mut self.acks, acks),
+            (&mut self.naks, naks),
+            (&mut self.cnps, cnps),
+            (&mut self.read_requests, read_requests),
+        ] {
             own.sent += other.sent;
             own.received += other.received;
         }

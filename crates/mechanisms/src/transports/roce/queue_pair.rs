@@ -3,6 +3,7 @@
 use plimsoll_units::{Rate, Span, Time};
 
 use super::config::RoceConfig;
+use super::reads::ReadSide;
 use super::requests::RequestSide;
 use super::responses::{Answer, ResponseSide};
 use crate::tcp::{Counters, Delivered, EcnField, Flags, TcpSegment, WindowState};
@@ -11,18 +12,20 @@ use crate::transports::packet_types::{AtBothEnds, PacketTypes};
 
 /// One end of a connection of the RoCE family.
 ///
-/// After every [`write`](QueuePair::write), [`on_segment`](QueuePair::on_segment) and
+/// After every [`write`](QueuePair::write), [`read`](QueuePair::read), [`on_segment`](QueuePair::on_segment) and
 /// [`on_deadline`](QueuePair::on_deadline), call [`poll_transmit`](QueuePair::poll_transmit) until it returns `None`,
 /// and call `on_deadline` at [`deadline`](QueuePair::deadline).
 ///
 /// On the wire a data packet that asks for an acknowledgement has CWR; an acknowledgement has ACK, a NAK has CWR as
 /// well, one that echoes a mark ECE, and the packet that arrived instead as a SACK block if repair is selective; a CNP
-/// has ECE and no ACK. The acknowledgement number of data is the number of the transmission, which the sequence number
+/// has ECE and no ACK, and a READ request CWR and no ACK, with its number for an acknowledgement number
+/// ([`TcpSegment::is_read_request`]). The acknowledgement number of data is the number of the transmission, which the sequence number
 /// of an acknowledgement echoes. As in TCP, ACK on data says that the receiver answers, and so returns telemetry.
 #[derive(Debug)]
 pub struct QueuePair {
     requests: RequestSide,
     responses: ResponseSide,
+    reads: ReadSide,
     sent: u64,
     heard: u64,
     marked: u64,
@@ -35,6 +38,7 @@ impl QueuePair {
         QueuePair {
             requests: RequestSide::new(config),
             responses: ResponseSide::default(),
+            reads: ReadSide::default(),
             sent: 0,
             heard: 0,
             marked: 0,
@@ -53,6 +57,12 @@ impl QueuePair {
         self.requests.write(config, now, bytes);
     }
 
+    /// The application posts a READ of the other end's next message, which has `bytes` bytes and which that end
+    /// [writes](QueuePair::write). Only with `roce.operation = "read"`.
+    pub fn read(&mut self, config: &RoceConfig, now: Time, bytes: u64) {
+        self.reads.post(config, now, bytes);
+    }
+
     /// A segment arrived, with the `stamps` of the ports that the data it acknowledges has passed.
     pub fn on_segment(
         &mut self,
@@ -67,15 +77,20 @@ impl QueuePair {
         if segment.len > 0 {
             self.marked += u64::from(segment.ecn == EcnField::Ce);
             delivered.new_bytes = self.responses.on_data(config, now, segment);
+            if delivered.new_bytes > 0 && config.reads() {
+                self.reads.on_data(now, self.responses.received());
+            }
         } else if segment.flags.has(Flags::ACK) {
             delivered.acked = self.requests.on_ack(config, now, segment, stamps);
         } else if segment.flags.has(Flags::ECE) {
             self.requests.on_cnp(config, now);
+        } else if segment.is_read_request() {
+            self.requests.on_read_request(segment.ack);
         }
         delivered
     }
 
-    /// Returns the next segment that leaves now: an answer to the other end's data, or data.
+    /// Returns the next segment that leaves now: an answer to the other end's data, a READ request, or data.
     pub fn poll_transmit(&mut self, config: &RoceConfig, now: Time) -> Option<TcpSegment> {
         let segment = match self.responses.take_answer() {
             Some(Answer::Notify) => TcpSegment { flags: Flags::ECE, ..TcpSegment::default() },
@@ -90,7 +105,10 @@ impl QueuePair {
                 sack: arrived,
                 ..TcpSegment::default()
             },
-            None => self.requests.next_packet(config, now)?,
+            None => match self.reads.next_request(config, now) {
+                Some(request) => request,
+                None => self.requests.next_packet(config, now)?,
+            },
         };
         self.sent += 1;
         self.of_type(&segment).sent += 1;
@@ -102,6 +120,7 @@ impl QueuePair {
         let types = &mut self.types;
         match (segment.len, segment.flags) {
             (1.., _) => &mut types.data,
+            (0, _) if segment.is_read_request() => &mut types.read_requests,
             (0, flags) if !flags.has(Flags::ACK) => &mut types.cnps,
             (0, flags) if flags.has(Flags::CWR) => &mut types.naks,
             (0, _) => &mut types.acks,
@@ -111,6 +130,12 @@ impl QueuePair {
     /// Returns whether the next segment that leaves answers the other end's data.
     pub fn owes_answer(&self) -> bool {
         self.responses.owes_answer()
+    }
+
+    /// Returns whether the next segment that leaves now has data, as far as window and rate say: no answer is due and
+    /// no READ request.
+    pub fn offers_data(&self, config: &RoceConfig, now: Time) -> bool {
+        !self.owes_answer() && self.has_packet(config, now) && !self.reads.has_request(config, now)
     }
 
     /// Returns whether a data packet may leave now, as far as window and rate say.
@@ -136,13 +161,17 @@ impl QueuePair {
     /// Returns when [`on_deadline`](QueuePair::on_deadline) must be called, if there was nothing to send at `now`;
     /// [`Time::MAX`] if never.
     pub fn deadline(&self, config: &RoceConfig, now: Time) -> Time {
-        self.requests.deadline(config, now).min(self.responses.deadline())
+        self.requests
+            .deadline(config, now)
+            .min(self.responses.deadline())
+            .min(self.reads.deadline(config, now))
     }
 
     /// Handles the [`deadline`](QueuePair::deadline) that has passed.
     pub fn on_deadline(&mut self, config: &RoceConfig, now: Time) {
         self.requests.on_deadline(config, now);
         self.responses.on_deadline(now);
+        self.reads.on_deadline(config, now);
     }
 
     /// Returns the bytes handed to the application.
@@ -165,9 +194,9 @@ impl QueuePair {
         self.requests.written()
     }
 
-    /// Returns whether everything written is acknowledged, and no answer is due.
+    /// Returns whether everything written is acknowledged, every READ is complete, and no answer is due.
     pub fn is_idle(&self) -> bool {
-        self.acknowledged() == self.written() && !self.owes_answer()
+        self.acknowledged() == self.written() && self.reads.is_idle() && !self.owes_answer()
     }
 
     /// Returns a sample of rate and window, for time series.
@@ -177,12 +206,14 @@ impl QueuePair {
 
     /// Returns the queue pair's counters since it was made.
     pub fn counters(&self) -> Counters {
+        let (of_requests, repeats) = (self.requests.counters(), self.reads.timeouts());
         Counters {
             segments_sent: self.sent,
             segments_received: self.heard,
             ce_received: self.marked,
             types: self.types,
-            ..self.requests.counters()
+            timeouts: of_requests.timeouts + repeats,
+            ..of_requests
         }
     }
 }

@@ -18,12 +18,13 @@ pub fn types(run: &Outcome) -> PacketTypes {
         acks: both(counters.roce_acks_sent, counters.roce_acks_received),
         naks: both(counters.naks_sent, counters.naks_received),
         cnps: both(counters.cnps_sent, counters.cnps_received),
+        read_requests: both(counters.read_requests_sent, counters.read_requests_received),
     }
 }
 
 /// The packets that queue pairs have sent and that none has received.
 pub fn missing(types: &PacketTypes) -> u64 {
-    let all = [types.data, types.acks, types.naks, types.cnps];
+    let all = [types.data, types.acks, types.naks, types.cnps, types.read_requests];
     all.iter().map(|packets| packets.sent - packets.received).sum()
 }
 
