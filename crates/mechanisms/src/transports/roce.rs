@@ -34,11 +34,13 @@ mod responses;
 #[cfg(test)]
 mod selective_tests;
 mod send_times;
+mod unused;
 
 pub use config::RoceConfig;
 pub use params::{NicParams, RoceOperation, RoceParams, RoceRepair, RoceWindow, SelectiveParams};
 pub use queue_pair::QueuePair;
 pub use rate_control::{RateController, RoceAck, RoceController};
+pub use unused::{UnusedKey, unused_keys};
 
 use super::describe::{Family, Feature};
 
