@@ -102,7 +102,7 @@ mod tests {
         let [a, b] = [0, 1].map(|number| (number, End::Client));
         let turn = Some(Bytes::new(2_500));
         assert!(pairs.admits(NIC, 1, a) && !pairs.admits(NIC, 1, b));
-        let mut sends = |pairs: &mut ActiveQueuePairs, sender| pairs.ends_turn(NIC, sender, 1_000, turn);
+        let sends = |pairs: &mut ActiveQueuePairs, sender| pairs.ends_turn(NIC, sender, 1_000, turn);
         assert_eq!([(); 3].map(|()| sends(&mut pairs, a)), [false, false, true]);
         assert_eq!(pairs.leave(NIC, a), Some(b));
         assert!(!pairs.admits(NIC, 1, a));
