@@ -1024,6 +1024,9 @@ class RoceParams(TypedDict, total=False):
     `powertcp`, `theta-powertcp`, `roce-dctcp` and `roce-swift`. Of the other keys of `[transport]`, `segment`
     (the MTU's payload), `header`, `connections` and `priority` apply; `dctcp` for `roce-dctcp`, and `swift` and
     `max_window` for `roce-swift`."""
+    operation: RoceOperation
+    """What carries a message: `write`, a WRITE with immediate data, or a SEND whose receive was posted, by its
+    sender; `read`, a READ by its receiver, which sends a request of `header` and 16 B first. Default `write`."""
     window: RoceWindow
     """What a queue pair may have outstanding: `off`, as much as its rate lets it send; `bdp`, the bytes that its
     rate sends in `base_rtt` (as DCQCN+win, TIMELY+win and DCTCP of HPCC's paper, section 5.1). HPCC, PowerTCP
@@ -1091,10 +1094,18 @@ class NicParams(TypedDict, total=False):
     """What a NIC can do at a time."""
     message_start: Span
     """The time from the posting of a message (the doorbell) until its first packet may leave: the NIC reads the
-    work request and the data. Messages of a queue pair that wait are read meanwhile. Default 0."""
+    work request and the data. Messages of a queue pair that wait are read meanwhile. Of a READ, the time until
+    its request may leave. Default 0."""
     active: int
     """How many queue pairs a NIC sends from at a time: 1 or more. The others wait in line: one takes the place of
-    another that has sent a message to its end, or has no data left. Default absent: all at a time."""
+    another that has sent a message to its end or `turn` bytes, or has no data left. Default absent: all at a
+    time."""
+    turn: Bytes
+    """The payload after which a queue pair gives its place to one in line, and joins the end of the line: more than
+    0. Flows without an end need it with `active`. Default absent: a message to its end."""
+    outstanding_reads: int
+    """How many READs of a queue pair may be requested and not complete: 1 or more. Default 16, a common limit of
+    NICs (`max_rd_atomic` of a queue pair)."""
 
 
 class DcqcnParams(TypedDict, total=False):
@@ -1138,6 +1149,12 @@ class HpccParams(TypedDict, total=False):
     reaction: HpccReaction
     """The acknowledgements that move the window: HPCC's own rule, or one of the two that its Fig. 13 compares with
     it. Default `reference`."""
+    form: HpccForm
+    """What is computed: `window`, as in the paper, or `rate`, in whole b/s, as in the released code. Default
+    `window`."""
+    references: HpccReferences
+    """The reference values: `one`, for the most loaded link, or `per-link`, one for each link, of which the lowest
+    result applies (`MULTI_RATE` of the released code). Default `one`."""
 
 
 class TimelyParams(TypedDict, total=False):
@@ -3013,6 +3030,9 @@ class RoceParamsPartial(TypedDict, total=False):
     `powertcp`, `theta-powertcp`, `roce-dctcp` and `roce-swift`. Of the other keys of `[transport]`, `segment`
     (the MTU's payload), `header`, `connections` and `priority` apply; `dctcp` for `roce-dctcp`, and `swift` and
     `max_window` for `roce-swift`."""
+    operation: RoceOperation
+    """What carries a message: `write`, a WRITE with immediate data, or a SEND whose receive was posted, by its
+    sender; `read`, a READ by its receiver, which sends a request of `header` and 16 B first. Default `write`."""
     window: RoceWindow
     """What a queue pair may have outstanding: `off`, as much as its rate lets it send; `bdp`, the bytes that its
     rate sends in `base_rtt` (as DCQCN+win, TIMELY+win and DCTCP of HPCC's paper, section 5.1). HPCC, PowerTCP
@@ -3080,10 +3100,18 @@ class NicParamsPartial(TypedDict, total=False):
     """What a NIC can do at a time."""
     message_start: Span
     """The time from the posting of a message (the doorbell) until its first packet may leave: the NIC reads the
-    work request and the data. Messages of a queue pair that wait are read meanwhile. Default 0."""
+    work request and the data. Messages of a queue pair that wait are read meanwhile. Of a READ, the time until
+    its request may leave. Default 0."""
     active: int
     """How many queue pairs a NIC sends from at a time: 1 or more. The others wait in line: one takes the place of
-    another that has sent a message to its end, or has no data left. Default absent: all at a time."""
+    another that has sent a message to its end or `turn` bytes, or has no data left. Default absent: all at a
+    time."""
+    turn: Bytes
+    """The payload after which a queue pair gives its place to one in line, and joins the end of the line: more than
+    0. Flows without an end need it with `active`. Default absent: a message to its end."""
+    outstanding_reads: int
+    """How many READs of a queue pair may be requested and not complete: 1 or more. Default 16, a common limit of
+    NICs (`max_rd_atomic` of a queue pair)."""
 
 
 class DcqcnParamsPartial(TypedDict, total=False):
@@ -3127,6 +3155,12 @@ class HpccParamsPartial(TypedDict, total=False):
     reaction: HpccReaction
     """The acknowledgements that move the window: HPCC's own rule, or one of the two that its Fig. 13 compares with
     it. Default `reference`."""
+    form: HpccForm
+    """What is computed: `window`, as in the paper, or `rate`, in whole b/s, as in the released code. Default
+    `window`."""
+    references: HpccReferences
+    """The reference values: `one`, for the most loaded link, or `per-link`, one for each link, of which the lowest
+    result applies (`MULTI_RATE` of the released code). Default `one`."""
 
 
 class TimelyParamsPartial(TypedDict, total=False):
@@ -4193,6 +4227,9 @@ EcnMode = Literal["auto", "on", "off"]
 EceGrowth = Literal["never", "after-first"]
 """Whether ACKs with ECE open the window."""
 
+RoceOperation = Literal["write", "read"]
+"""The operation that carries the messages of a transport."""
+
 RoceWindow = Literal["off", "bdp"]
 """The limit of a queue pair's outstanding bytes."""
 
@@ -4204,6 +4241,12 @@ DcqcnForm = Literal["paper", "nic"]
 
 HpccReaction = Literal["reference", "per-rtt", "per-ack"]
 """The acknowledgements by which HPCC moves its window."""
+
+HpccForm = Literal["window", "rate"]
+"""The quantity that HPCC computes."""
+
+HpccReferences = Literal["one", "per-link"]
+"""The reference values of HPCC."""
 
 TimelyForm = Literal["gradient", "patched"]
 """The rule of TIMELY between its two thresholds."""

@@ -294,6 +294,10 @@ counters! {
     requests_sent: PLAIN { digest: When::Never, csv: When::IfAny },
     /// Requests for credit that have reached a receiver.
     requests_received: PLAIN { digest: When::Never, csv: When::IfAny },
+    /// READ requests that queue pairs have sent.
+    read_requests_sent: PLAIN { digest: When::Never, csv: When::IfAny },
+    /// READ requests that have reached a queue pair.
+    read_requests_received: PLAIN { digest: When::Never, csv: When::IfAny },
 }
 
 impl Counters {
@@ -309,13 +313,14 @@ impl Counters {
 
     /// Sets the counts of packets of NICs' transports by type.
     pub fn set_types(&mut self, types: &PacketTypes) {
-        let PacketTypes { data, acks, naks, cnps, pulls, requests } = *types;
+        let PacketTypes { data, acks, naks, cnps, pulls, requests, read_requests } = *types;
         (self.roce_data_sent, self.roce_data_received) = (data.sent, data.received);
         (self.roce_acks_sent, self.roce_acks_received) = (acks.sent, acks.received);
         (self.naks_sent, self.naks_received) = (naks.sent, naks.received);
         (self.cnps_sent, self.cnps_received) = (cnps.sent, cnps.received);
         (self.pulls_sent, self.pulls_received) = (pulls.sent, pulls.received);
         (self.requests_sent, self.requests_received) = (requests.sent, requests.received);
+        (self.read_requests_sent, self.read_requests_received) = (read_requests.sent, read_requests.received);
     }
 
     /// Returns the number of packets whose fate is known: in the end, as many as were sent.

@@ -97,8 +97,12 @@ impl Telemetry {
     }
 
     /// A host sends the packet in `slot`. One without data returns the stamps of the last data packet that the host has
-    /// received on the flow, and grows by their bytes; one with data supersedes them.
+    /// received on the flow, and grows by their bytes; one with data supersedes them. A READ request answers no data,
+    /// and leaves them to the acknowledgement.
     pub(crate) fn on_sent(&mut self, slot: Slot, packet: &mut Packet) {
+        if packet.is_read_request() {
+            return;
+        }
         let Some(place) = self.unreturned.remove(&(packet.flow, packet.src.0)) else { return };
         if packet.len == 0 {
             packet.size = packet.size.saturating_add(self.places.get(place).bytes());

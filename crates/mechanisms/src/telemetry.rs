@@ -68,15 +68,22 @@ impl IntParams {
         self.nic_rate.is_none() || [25, 50, 100, 200, 400].map(Rate::from_gbps).contains(&rate)
     }
 
+    /// The unit of quantised stamps, as a multiple of that of a NIC with 25 Gb/s; 0 where stamps are exact.
+    fn scale(&self) -> u8 {
+        self.nic_rate.map_or(0, |rate| (rate.as_bps() / QUANTUM.as_bps()) as u8)
+    }
+
     /// Returns `stamp` as the header carries it: unchanged, or cut to the fields of HPCC's released header.
     pub fn written(&self, stamp: Stamp) -> Stamp {
-        let Some(rate) = self.nic_rate else { return stamp };
-        let scale = rate.as_bps() / QUANTUM.as_bps();
+        if self.nic_rate.is_none() {
+            return stamp;
+        }
+        let scale = u64::from(self.scale());
         let field = |value: u64, unit: u64, bits: u32| (value / unit % (1 << bits)) * unit;
         Stamp {
             queue_bytes: field(stamp.queue_bytes, 80 * scale, 17),
-            sent_bytes: field(stamp.sent_bytes, 128 * scale, 20),
-            at: Time::from_ps(field(stamp.at.as_ps(), PS_PER_NS, 24)),
+            sent_bytes: field(stamp.sent_bytes, SENT_UNIT * scale, SENT_BITS),
+            at: Time::from_ps(field(stamp.at.as_ps(), PS_PER_NS, TIME_BITS)),
             ..stamp
         }
     }
@@ -85,6 +92,11 @@ impl IntParams {
 /// The rate of which HPCC's units are for: the slowest NIC of its released code.
 const QUANTUM: Rate = Rate::from_gbps(25);
 const PS_PER_NS: u64 = 1_000;
+/// The width of a quantised time, in nanoseconds.
+const TIME_BITS: u32 = 24;
+/// The unit and the width of quantised bytes sent.
+const SENT_UNIT: u64 = 128;
+const SENT_BITS: u32 = 20;
 
 /// The state of a port when it starts to send a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -108,6 +120,8 @@ pub struct Stamps {
     count: u8,
     /// The bytes that the stamps take on the wire.
     bytes: u16,
+    /// The unit of quantised stamps ([`IntParams::scale`]); 0 where they are exact. Ports of a network agree in it.
+    scale: u8,
 }
 
 /// Stamps are equal if packets with them are: what a packet before left behind the last one does not count.
@@ -129,12 +143,13 @@ impl Stamps {
         let added = (header + params.hop).get() as u16;
         self.count += 1;
         self.bytes += added;
+        self.scale = params.scale();
         added
     }
 
     /// Removes all stamps, and so their bytes.
     pub fn clear(&mut self) {
-        (self.count, self.bytes) = (0, 0);
+        (self.count, self.bytes, self.scale) = (0, 0, 0);
     }
 
     /// The stamps, in the order in which ports wrote them.
@@ -150,6 +165,31 @@ impl Stamps {
     /// The bytes that the stamps take on the wire.
     pub fn bytes(&self) -> u16 {
         self.bytes
+    }
+
+    /// Returns the bytes that a port has sent, and the time that has passed, from its stamp `old` to `new`, one of
+    /// these. Differences of quantised stamps are modulo the widths of their fields, so that stamps that are further
+    /// apart than [`unambiguous`](Stamps::unambiguous) seem to be closer.
+    pub fn difference(&self, new: &Stamp, old: &Stamp) -> (u64, Span) {
+        if self.scale == 0 {
+            return (new.sent_bytes.saturating_sub(old.sent_bytes), new.at.saturating_since(old.at));
+        }
+        let sent_width = (SENT_UNIT * u64::from(self.scale)) << SENT_BITS;
+        let time_width = PS_PER_NS << TIME_BITS;
+        let difference = |new: u64, old: u64, width: u64| (new + width - old) % width;
+        let passed = difference(new.at.as_ps(), old.at.as_ps(), time_width);
+        (difference(new.sent_bytes, old.sent_bytes, sent_width), Span::from_ps(passed))
+    }
+
+    /// Returns the time within which no field of the stamps can have wrapped unseen, from one of them to the next:
+    /// 16.8 ms, or less where a link sends the 2^20 units of bytes sooner. [`Span::MAX`] for exact stamps.
+    pub fn unambiguous(&self) -> Span {
+        if self.scale == 0 {
+            return Span::MAX;
+        }
+        let sent_width = Bytes::new((SENT_UNIT * u64::from(self.scale)) << SENT_BITS);
+        let of_links = self.hops().iter().map(|stamp| sent_width.time_at(stamp.rate)).min();
+        of_links.unwrap_or(Span::MAX).min(Span::from_ps(PS_PER_NS << TIME_BITS))
     }
 
     /// The queueing delay of the packet: the time that it spent in the queues of the ports that stamped it. Unlike the
@@ -188,6 +228,26 @@ mod tests {
         assert_eq!(written.at, Time::from_ps(7_000));
         assert_eq!((written.rate, written.waited), (stamp().rate, stamp().waited));
         assert!(released.has_code_for(Rate::from_gbps(400)) && !released.has_code_for(Rate::from_gbps(10)));
+    }
+
+    #[test]
+    fn differences_of_quantised_stamps_wrap_with_their_fields() {
+        let params = IntParams { nic_rate: Some(Rate::from_gbps(100)), ..IntParams::default() };
+        let old = stamp();
+        // A field of 20 bits of 512 B is full after 537 MB, and one of 24 bits of nanoseconds after 16.8 ms.
+        let new = Stamp { sent_bytes: old.sent_bytes + 300_000_000, at: old.at + Span::from_ms(10), ..old };
+        let mut stamps = Stamps::default();
+        stamps.push(params.written(new), &params);
+        let (sent, passed) = stamps.difference(&stamps.hops()[0], &params.written(old));
+        assert_eq!((sent, passed), (300_000_000 / 512 * 512 + 512, Span::from_ms(10)));
+        // Further apart, they seem closer: 400 Gb/s send 537 MB in 10.7 ms.
+        let later = Stamp { at: old.at + Span::from_ms(20), ..old };
+        let (_, seen) = stamps.difference(&params.written(later), &params.written(old));
+        assert_eq!(seen, Span::from_ms(20) - Span::from_ns(1 << 24));
+        assert_eq!(stamps.unambiguous(), Bytes::new(512 << 20).time_at(Rate::from_gbps(400)));
+        let exact = Stamps::default();
+        assert_eq!(exact.difference(&new, &old), (300_000_000, Span::from_ms(10)));
+        assert_eq!(exact.unambiguous(), Span::MAX);
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod packet_types;
 pub mod roce;
 pub mod tcp;
 pub mod uet;
+mod unused;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 pub use describe::{Carrier, Description, Family, Feature, HostWide};
 pub use endpoint::{Endpoint, PathFacts};
 pub use packet_types::{AtBothEnds, PacketTypes};
+pub use unused::{UnusedKey, unused_keys};
 
 /// Makes the enum of kinds and their descriptions from one list.
 macro_rules! kinds {

@@ -161,7 +161,9 @@ impl ExpressionReader<'_> {
             return Ok(RowExpression::Constant(number));
         }
         if word.is_empty() {
-            return Err(self.wrong("a number, METRIC('FIGURE', 'SERIES', 'X'), median(METRIC(..)), min(A, B), max(A, B) or (..)"));
+            return Err(self.wrong(
+                "a number, METRIC('FIGURE', 'SERIES', 'X'), median(METRIC(..)), min(A, B), max(A, B) or (..)",
+            ));
         }
         self.at += length;
         self.expect("(")?;

@@ -37,6 +37,7 @@ mod show;
 mod source;
 mod transports;
 mod unmodelled;
+mod unused;
 
 pub use dscp::{DSCPS, DscpText};
 pub use error::{Report, ScenarioError, ScenarioWarning, did_you_mean};

@@ -100,6 +100,11 @@ impl Presets {
         Ok(tree)
     }
 
+    /// Returns whether the text with the number `source` is that of a preset.
+    pub(crate) fn has_text(&self, source: usize) -> bool {
+        self.names.contains_key(&source)
+    }
+
     /// Lays `preset` over the values of lower layers, and below the others. Returns the values that another preset has
     /// set differently.
     fn lay(&self, own: &mut ValueNode, preset: ValueNode, path: &mut Vec<String>) -> Vec<PresetConflict> {

@@ -59,7 +59,7 @@ use crate::sim_hooks::SimFabric;
 use active_queue_pairs::ActiveQueuePairs;
 use agenda::{Agenda, Delivery, Step};
 use classes::PacketClasses;
-use connection::{acknowledged, split_of};
+use connection::{acknowledged, request_time, split_of};
 use connection_pool::ConnectionPool;
 use connection_table::ConnectionTable;
 use credit::HostCredit;
@@ -210,11 +210,16 @@ impl Hosts {
                 one_thread: model.families().find_map(|family| family.one_thread),
                 segmentation,
             },
-            transports,
             awaits_acknowledgement: sources
                 .iter()
-                .map(|source| completes_acknowledged && source.reach() == SourceReach::Receiver)
+                .enumerate()
+                .map(|(workload, source)| {
+                    // A READ is complete at the end that has asked for it.
+                    let reads = transports.of_workload(workload as u16).reads();
+                    completes_acknowledged && !reads && source.reach() == SourceReach::Receiver
+                })
                 .collect(),
+            transports,
             connections: ConnectionTable::default(),
             multipath: Multipath::new(model)?,
             datagrams: DatagramTransport::default(),
@@ -417,7 +422,10 @@ impl Hosts {
             let workload = stream.workload;
             let transport = self.transports.of_workload(workload);
             let spreads = stream.has_subflows || self.rules.spreads || transport.spreads();
-            let ideal = ideal_time(network, transport, message.bytes, *packet, spreads);
+            let mut ideal = ideal_time(network, transport, message.bytes, *packet, spreads);
+            if transport.reads() {
+                ideal += request_time(network, transport, packet);
+            }
             let from = network.nics().host_of(packet.src);
             let arrival = Arrival { now, tag: message.tag, from, bytes: message.bytes, split, ideal };
             if self.awaits_acknowledgement[usize::from(workload)] {

@@ -291,7 +291,7 @@ fn kind_of(packet: &Packet) -> PacketKind {
         PacketKind::Retransmission
     } else if packet.len > 0 {
         PacketKind::Data
-    } else if packet.flags.has(Flags::SYN) {
+    } else if packet.flags.has(Flags::SYN) || packet.is_read_request() {
         PacketKind::Control
     } else {
         PacketKind::Ack

@@ -213,6 +213,12 @@ impl Packet {
         self.flags.has(Flags::TRIMMED)
     }
 
+    /// Returns whether the packet is a READ request of RoCE, which has no data and travels as data does.
+    #[inline]
+    pub fn is_read_request(&self) -> bool {
+        self.len == 0 && self.flags.are_of_read_request()
+    }
+
     /// Returns whether the packet has no payload on the wire.
     #[inline]
     pub fn is_header(&self) -> bool {

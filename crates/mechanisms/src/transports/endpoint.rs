@@ -82,6 +82,11 @@ impl Endpoint {
             pdc => pdc.write(bytes));
     }
 
+    /// The application posts a READ of the other end's next message, of `bytes` bytes; with RoCE only.
+    pub fn read(&mut self, config: &TcpConfig, now: Time, bytes: u64) {
+        of_each!(self, _tcp => (), pair => pair.read(&config.roce, now, bytes), _pdc => ());
+    }
+
     /// A segment arrived. `stamps` returns the telemetry that came with it; only RoCE asks.
     #[inline(always)] // a simulator's hot loop calls it
     pub fn on_segment(
@@ -118,7 +123,7 @@ impl Endpoint {
     pub fn awaits_nic(&self, config: &TcpConfig, now: Time) -> bool {
         of_each!(self,
             _tcp => false,
-            pair => !pair.owes_answer() && pair.has_packet(&config.roce, now),
+            pair => pair.offers_data(&config.roce, now),
             pdc => !pdc.owes_answer() && pdc.has_packet(&config.uet))
     }
 
@@ -214,4 +219,18 @@ impl TcpConfig {
             None => self.params.kind.describe().family.carrier,
         }
     }
+
+    /// Returns whether messages are fetched by their receivers (`roce.operation = "read"`).
+    pub fn reads(&self) -> bool {
+        self.carrier() == Carrier::Roce && self.roce.reads()
+    }
+
+    /// Bytes of a READ request on the wire: the header of a packet, and the RETH with address, key and length.
+    pub fn read_request_bytes(&self) -> u32 {
+        self.params.header.get() as u32 + RETH_BYTES
+    }
 }
+
+/// Bytes of the RDMA extended transport header, which a READ request has behind the BTH: an address of 8 B, a key of
+/// 4 B and a length of 4 B (InfiniBand Architecture Specification, volume 1).
+const RETH_BYTES: u32 = 16;

@@ -26,14 +26,17 @@ pub struct PacketTypes {
     pub pulls: AtBothEnds,
     /// Requests for credit.
     pub requests: AtBothEnds,
+    /// READ requests.
+    pub read_requests: AtBothEnds,
 }
 
 impl AddAssign for PacketTypes {
     fn add_assign(&mut self, other: PacketTypes) {
-        let PacketTypes { data, acks, naks, cnps, pulls, requests } = other;
-        let of_other = [data, acks, naks, cnps, pulls, requests];
-        let PacketTypes { data, acks, naks, cnps, pulls, requests } = self;
-        for (own, other) in [data, acks, naks, cnps, pulls, requests].into_iter().zip(of_other) {
+        let PacketTypes { data, acks, naks, cnps, pulls, requests, read_requests } = other;
+        let of_other = [data, acks, naks, cnps, pulls, requests, read_requests];
+        let PacketTypes { data, acks, naks, cnps, pulls, requests, read_requests } = self;
+        for (own, other) in [data, acks, naks, cnps, pulls, requests, read_requests].into_iter().zip(of_other)
+        {
             own.sent += other.sent;
             own.received += other.received;
         }

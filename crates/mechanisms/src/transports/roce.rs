@@ -7,6 +7,8 @@
 //!                    └─ NAK, timeout: again from there (go-back-N), or what is   │                         │
 //!                       missing (Repeats)                                        │                         │
 //!                  ResponseSide: in order ──> Delivered; ACK, NAK, CNP ──> back ─┘ <────── on_segment() ───┘
+//!
+//! read(bytes) ───> ReadSide ── READ request ──> the other end's RequestSide, which may then send one message more
 //! ```
 //!
 //! A [`QueuePair`] is one end: it sends messages, and acknowledges those of the other end. Packets are numbered by
@@ -16,13 +18,16 @@
 //!
 //! A connection needs no handshake: queue pairs are set up before. A timeout always runs while packets are
 //! outstanding, and what arrives twice is acknowledged, so that a lost last packet or acknowledgement ends no flow.
-//! Not modelled: READ and atomic operations, the limit of outstanding requests, and retries that end in an error.
+//! Not modelled: atomic operations, the limit of outstanding WRITEs and SENDs, and retries that end in an error.
 
 mod config;
 pub mod controller;
 mod params;
 mod queue_pair;
 mod rate_control;
+#[cfg(test)]
+mod read_tests;
+mod reads;
 mod repeats;
 mod requests;
 mod responses;
@@ -31,7 +36,7 @@ mod selective_tests;
 mod send_times;
 
 pub use config::RoceConfig;
-pub use params::{NicParams, RoceParams, RoceRepair, RoceWindow, SelectiveParams};
+pub use params::{NicParams, RoceOperation, RoceParams, RoceRepair, RoceWindow, SelectiveParams};
 pub use queue_pair::QueuePair;
 pub use rate_control::{RateController, RoceAck, RoceController};
 

@@ -5,6 +5,7 @@ use plimsoll_mechanisms::mptcp::{Coupling, SubflowPaths};
 use plimsoll_mechanisms::tcp::{EcnMode, Kind, TransportParams};
 use plimsoll_mechanisms::transports::roce::controller::TimelyParams;
 use plimsoll_mechanisms::transports::{Carrier, Family, Feature};
+use plimsoll_traffic::record::Supply;
 use plimsoll_units::Span;
 
 use super::Checker;
@@ -25,6 +26,7 @@ impl Checker<'_> {
             self.table(&section, params, marker.is_some());
             self.mptcp(&section, params, model);
             self.stamps(&section, params, model);
+            self.turns(&section, params, model);
         }
         for (name, params) in &model.transports {
             if !params.workload.is_empty() {
@@ -94,11 +96,45 @@ impl Checker<'_> {
             let message = format!("{} steers by telemetry, and no switch writes it", kind.name());
             self.error(&[section, &["kind"]].concat(), message, "another kind, or `port.switch.int = {}`");
         }
-        let cuts = |name: &&&str| model.port.of_tier(name).int().is_some_and(|int| int.nic_rate.is_some());
-        if let Some(tier) = tiers.iter().find(cuts) {
+        let int_of = |name: &str| model.port.of_tier(name).int();
+        if let Some(exact) = params.kinds().find(|kind| *kind == Kind::Powertcp)
+            && let Some(tier) =
+                tiers.iter().find(|name| int_of(name).is_some_and(|int| int.nic_rate.is_some()))
+        {
             let path = self.path_of(tier, "int");
-            let message = format!("{} computes with exact stamps", kind.name());
+            let message = format!("{} computes with exact stamps", exact.name());
             self.error(&keys(&path), message, "no `nic_rate`");
+        }
+        // A packet has one unit for all of its stamps.
+        let of_host = model.port.host.int().map(|int| ("host", int.nic_rate));
+        let units = tiers.iter().filter_map(|tier| Some((*tier, int_of(tier)?.nic_rate))).chain(of_host);
+        let mut units = units.peekable();
+        if let Some((_, first)) = units.peek().copied()
+            && let Some((tier, _)) = units.find(|(_, unit)| *unit != first)
+        {
+            let path = self.path_of(tier, "int");
+            let message = "its stamps differ in their unit from those of other ports";
+            self.error(&keys(&path), message, "one `nic_rate` for all ports, or none");
+        }
+    }
+
+    /// Refuses flows without an end beside a limit of active queue pairs: with no turn, they would keep their places.
+    fn turns(&mut self, section: &[&str], params: &TransportParams, model: &Model) {
+        let nic = &params.roce.nic;
+        if nic.active.is_none()
+            || nic.turn.is_some()
+            || !params.kinds().any(|kind| kind.describe().family.carrier == Carrier::Roce)
+        {
+            return;
+        }
+        let is_endless = |name: &str| {
+            model.workload.get(name).is_some_and(|workload| workload.params().supply() == Supply::Endless)
+        };
+        let mut carried = model.workload.keys().filter(|name| std::ptr::eq(model.transport_of(name), params));
+        if let Some(name) = carried.find(|name| is_endless(name)) {
+            let message = format!("flows of `{name}` have no end, so the first ones would keep their places");
+            let allowed = "with `roce.nic.turn`, or flows that have a `size`";
+            self.error(&[section, &["roce", "nic", "active"]].concat(), message, allowed);
         }
     }
 

@@ -16,6 +16,7 @@ use crate::overlay::{self, Setting, SettingEffect, SweepAxis};
 use crate::presets::{self, Presets};
 use crate::registry::Registry;
 use crate::source::{ScenarioTexts, SourceLayer, ValueOrigin};
+use crate::unused::UnusedKeys;
 use crate::{check, de, moved, ports, transports};
 
 /// More points than anyone will run.
@@ -116,6 +117,9 @@ impl ScenarioBuilder {
         self.nowhere(&settings, &axes, &variants);
         if self.errors.is_empty() {
             self.unread_files(&root);
+            let mut unused = UnusedKeys::default();
+            merged.iter().for_each(|run: &Merged| unused.add(&run.tree, &run.model));
+            self.warnings.extend(unused.reports(&self.sources, &self.presets));
             self.errors.extend(twice::values(&self.sources, &axes, merged.iter().map(Merged::digest)));
         }
         self.errors.finish(&self.sources, variants.len());

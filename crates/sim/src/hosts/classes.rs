@@ -101,7 +101,9 @@ impl PacketClasses {
     }
 
     /// Writes priority, path class and rank into a packet of a connection of `priority` and `path` that has
-    /// `remaining` bytes to send.
+    /// `remaining` bytes to send. A READ request has the priority of the data that it asks for: service level and
+    /// traffic class are properties of a queue pair, for all that it sends as requester (`ah_attr` of
+    /// `ibv_modify_qp`).
     #[inline]
     pub(super) fn label(
         &self,
@@ -110,7 +112,7 @@ impl PacketClasses {
         path: PathClass,
         remaining: impl FnOnce() -> u64,
     ) {
-        let is_control = packet.len == 0;
+        let is_control = packet.len == 0 && !packet.is_read_request();
         packet.set_path_class(self.path_of(path, is_control));
         packet.priority = if !is_control {
             priority

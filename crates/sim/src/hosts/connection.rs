@@ -80,6 +80,15 @@ pub(super) fn acknowledged(
     Arrival { now, split, ideal, ..arrival }
 }
 
+/// Returns the time that a READ request takes on idle links, against the direction of the data `packet`.
+pub(super) fn request_time(network: &Network, config: &TcpConfig, packet: &Packet) -> Span {
+    let size = config.read_request_bytes() as u16;
+    let mut request = Packet::new(packet.dst, packet.src, packet.flow, size);
+    request.flags = Flags(packet.flags.and(Flags::FROM_SERVER).0 ^ Flags::FROM_SERVER.0);
+    let (serialisation, propagation) = network.idle_transit(&request);
+    serialisation + propagation
+}
+
 /// A connection of a workload.
 #[derive(Debug)]
 pub(super) struct HostConnection {

@@ -84,6 +84,12 @@ impl Hosts {
             let half = open.half(end);
             half.limiter = classes.connection_limiter(now, priority).map(Box::new);
         }
+        let requester = end.other();
+        let transport = self.transports.get(open.transport);
+        let is_requested_here = transport.reads() && is_here(&self.process, open.host(requester));
+        if is_requested_here {
+            open.half(requester).endpoint.read(transport, now, bytes);
+        }
         if is_here(&self.process, open.host(end)) {
             if let Some(stacks) = &mut self.stacks
                 && stacks.keeps_written(connection, end, bytes)
@@ -91,9 +97,11 @@ impl Hosts {
                 open.half(end).messages.write(bytes, tag, created);
                 return self.write_on(now, fabric, connection, end);
             }
-            let transport = self.transports.get(open.transport);
             open.half(end).write(transport, now, bytes, tag, created);
             self.send_from(now, fabric, connection, end);
+        }
+        if is_requested_here {
+            self.send_from(now, fabric, connection, requester);
         }
     }
 
@@ -239,9 +247,12 @@ impl Hosts {
             if let Endpoint::Roce(pair) = &half.endpoint
                 && transport.roce.params.nic.active.is_some()
                 && segment.len > 0
-                && pair.has_ended_message()
             {
-                successor = self.active.leave(src, (number, end));
+                let (sender, turn) = ((number, end), transport.roce.params.nic.turn);
+                let is_over = self.active.ends_turn(src, sender, segment.len, turn);
+                if is_over || pair.has_ended_message() {
+                    successor = self.active.leave(src, sender);
+                }
             }
             let packet = packet_of(&segment, address, transport.wire_bytes(&segment));
             let new_bytes = half.messages.on_sent(&segment);

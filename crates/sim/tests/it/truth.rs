@@ -27,6 +27,7 @@ mod queueing;
 mod replay;
 mod roce;
 mod roce_acceptance;
+mod roce_read;
 mod roce_reliability;
 mod standing_queue;
 mod swift;

@@ -2,7 +2,7 @@
 
 use plimsoll_units::{Rate, Span};
 
-use super::params::{RoceParams, RoceWindow};
+use super::params::{RoceOperation, RoceParams, RoceWindow};
 use super::rate_control::RoceController;
 use crate::tcp::controller::{DctcpParams, SwiftParams};
 
@@ -32,6 +32,11 @@ impl RoceConfig {
     /// link to the next.
     pub(super) fn gap(&self, len: u64, rate: Rate) -> Span {
         plimsoll_units::Bytes::new(len + self.header).time_at(rate)
+    }
+
+    /// Returns whether messages are fetched by their receivers, with READ requests.
+    pub fn reads(&self) -> bool {
+        self.params.operation == RoceOperation::Read
     }
 
     /// Returns whether acknowledgements echo marks, in the place of CNPs.

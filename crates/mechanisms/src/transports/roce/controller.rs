@@ -17,7 +17,7 @@ use crate::tcp::Cause;
 
 pub use dcqcn::{DCQCN, Dcqcn, DcqcnForm, DcqcnParams};
 pub use dctcp::{ROCE_DCTCP, RoceDctcp, RoceDctcpParams};
-pub use hpcc::{HPCC, Hpcc, HpccParams, HpccReaction};
+pub use hpcc::{HPCC, Hpcc, HpccForm, HpccParams, HpccReaction, HpccReferences};
 pub use powertcp::{POWERTCP, PowerTcp, PowerTcpParams, THETA_POWERTCP};
 pub use swift::{ROCE_SWIFT, RoceSwift};
 pub use timely::{TIMELY, Timely, TimelyForm, TimelyParams};

@@ -14,6 +14,10 @@ use crate::InvalidParam;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RoceParams {
+    /// What carries a message: `write`, a WRITE with immediate data, or a SEND whose receive was posted, by its sender;
+    /// `read`, a READ by its receiver, which sends a request of `header` and 16 B first. Default `write`.
+    #[serde(skip_serializing_if = "RoceOperation::is_write")]
+    pub operation: RoceOperation,
     /// What a queue pair may have outstanding: `off`, as much as its rate lets it send; `bdp`, the bytes that its
     /// rate sends in `base_rtt` (as DCQCN+win, TIMELY+win and DCTCP of HPCC's paper, section 5.1). HPCC, PowerTCP and
     /// Swift have windows of their own. Default `off`.
@@ -70,6 +74,7 @@ pub struct RoceParams {
 impl Default for RoceParams {
     fn default() -> RoceParams {
         RoceParams {
+            operation: RoceOperation::Write,
             window: RoceWindow::Off,
             base_rtt: None,
             ack_every: 1,
@@ -94,6 +99,23 @@ impl Default for RoceParams {
 /// Returns whether a controller's keys all have their defaults, so that a scenario of another one need not write them.
 fn is_default<P: Default + PartialEq>(params: &P) -> bool {
     *params == P::default()
+}
+
+/// The operation that carries the messages of a transport.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RoceOperation {
+    /// The sender of a message posts it.
+    Write,
+    /// The receiver of a message asks for it.
+    Read,
+}
+
+impl RoceOperation {
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+    fn is_write(&self) -> bool {
+        *self == RoceOperation::Write
+    }
 }
 
 /// The limit of a queue pair's outstanding bytes.
@@ -158,22 +180,49 @@ impl SelectiveParams {
 }
 
 /// What a NIC can do at a time.
-#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct NicParams {
     /// The time from the posting of a message (the doorbell) until its first packet may leave: the NIC reads the work
-    /// request and the data. Messages of a queue pair that wait are read meanwhile. Default 0.
+    /// request and the data. Messages of a queue pair that wait are read meanwhile. Of a READ, the time until its
+    /// request may leave. Default 0.
     pub message_start: Span,
     /// How many queue pairs a NIC sends from at a time: 1 or more. The others wait in line: one takes the place of
-    /// another that has sent a message to its end, or has no data left. Default absent: all at a time.
+    /// another that has sent a message to its end or `turn` bytes, or has no data left. Default absent: all at a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active: Option<u32>,
+    /// The payload after which a queue pair gives its place to one in line, and joins the end of the line: more than 0.
+    /// Flows without an end need it with `active`. Default absent: a message to its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn: Option<Bytes>,
+    /// How many READs of a queue pair may be requested and not complete: 1 or more. Default 16, a common limit of NICs
+    /// (`max_rd_atomic` of a queue pair).
+    #[serde(skip_serializing_if = "is_default_reads")]
+    pub outstanding_reads: u32,
+}
+
+impl Default for NicParams {
+    fn default() -> NicParams {
+        NicParams { message_start: Span::ZERO, active: None, turn: None, outstanding_reads: READS_DEFAULT }
+    }
+}
+
+/// The default of `nic.outstanding_reads`.
+const READS_DEFAULT: u32 = 16;
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_default_reads(reads: &u32) -> bool {
+    *reads == READS_DEFAULT
 }
 
 impl NicParams {
     fn validate(&self) -> Result<(), InvalidParam> {
         let active = self.active.unwrap_or(1);
-        InvalidParam::unless(active >= 1, "roce.nic.active", active, "1 or more")
+        InvalidParam::unless(active >= 1, "roce.nic.active", active, "1 or more")?;
+        let turn = self.turn.unwrap_or(Bytes::new(1));
+        InvalidParam::unless(turn > Bytes::ZERO, "roce.nic.turn", turn, "more than 0 B")?;
+        let reads = self.outstanding_reads;
+        InvalidParam::unless(reads >= 1, "roce.nic.outstanding_reads", reads, "1 or more")
     }
 }
 

@@ -33,10 +33,11 @@ pub enum RoceController {
 pub struct RoceAck<'a> {
     /// The time at which it arrived.
     pub now: Time,
-    /// The next offset that the other end expects.
-    pub ack: u64,
-    /// The next offset to be sent.
-    pub nxt: u64,
+    /// The number of the packet that caused it. Packets are numbered from 0 in the order in which they were sent, each
+    /// transmission by itself, so that a repair does not bring old numbers back.
+    pub echo: u64,
+    /// How many packets have been sent.
+    pub sent: u64,
     /// The bytes that it newly acknowledges.
     pub acked: u64,
     /// Whether there is more data to be sent.
@@ -53,12 +54,22 @@ pub struct RoceAck<'a> {
 impl RoceAck<'_> {
     /// Returns an acknowledgement of nothing, at `now`.
     pub fn at(now: Time) -> RoceAck<'static> {
-        RoceAck { now, ack: 0, nxt: 0, acked: 0, has_more: false, is_marked: false, rtt: None, stamps: None }
+        RoceAck {
+            now,
+            echo: 0,
+            sent: 0,
+            acked: 0,
+            has_more: false,
+            is_marked: false,
+            rtt: None,
+            stamps: None,
+        }
     }
 
-    /// Returns the acknowledgement as a controller of TCP sees it.
+    /// Returns the acknowledgement as a controller of TCP sees it, with packets in the place of stream offsets.
     pub(super) fn of_tcp(&self, srtt: Span, window_limited: bool) -> Ack {
-        let RoceAck { now, acked, ack, nxt, is_marked: ece, rtt, .. } = *self;
+        let RoceAck { now, acked, echo, sent: nxt, is_marked: ece, rtt, .. } = *self;
+        let ack = echo + 1;
         Ack { now, acked, ack, nxt, ece, rtt, srtt, window_limited }
     }
 }

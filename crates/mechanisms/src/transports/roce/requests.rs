@@ -1,8 +1,9 @@
-//! [`RequestSide`]: the messages that are sent, packet by packet, and again what was lost.
+//! [`RequestSide`]: the messages that are sent, packet by packet, and again what was lost: of WRITE and SEND the
+//! requests, of READ the responses.
 //!
 //! ```text
-//! stream:   0 ...... una ............ nxt ........ max ....... written
-//!             acked      outstanding      go-back-N    not sent
+//! stream:   0 ...... una ............ nxt ........ max ....... allowed ............ written
+//!             acked      outstanding      go-back-N    not sent        not requested (READ)
 //!                        (selective repeat: nxt is max, and `repeats` names what is missing before it)
 //! ```
 
@@ -37,7 +38,13 @@ pub(super) struct RequestSide {
     nxt: u64,
     /// The end of what was sent at least once.
     max: u64,
+    /// The end of what may be sent: all that was written, unless the other end has to ask for it by READs.
+    allowed: u64,
     written: u64,
+    /// How many messages were posted.
+    posted: u64,
+    /// How many of them the other end has asked for, if they are READs.
+    requested: u64,
     /// The packets that selective repeat sends again; none with go-back-N.
     repeats: Repeats,
     /// The messages that are not acknowledged to their last byte.
@@ -71,7 +78,10 @@ impl RequestSide {
             una: 0,
             nxt: 0,
             max: 0,
+            allowed: 0,
             written: 0,
+            posted: 0,
+            requested: 0,
             repeats: Repeats::default(),
             messages: VecDeque::new(),
             controller: Controller::new(config, Rate::from_gbps(1_000), Span::from_us(1), 0),
@@ -101,8 +111,28 @@ impl RequestSide {
 
     pub(super) fn write(&mut self, config: &RoceConfig, now: Time, bytes: u64) {
         self.written += bytes;
-        let ready = now + config.params.nic.message_start;
+        self.posted += 1;
+        let ready = match config.reads() {
+            false => now + config.params.nic.message_start,
+            true => now,
+        };
         self.messages.push_back(Message { end: self.written, ready });
+        if !config.reads() || self.requested >= self.posted {
+            self.allowed = self.written;
+        }
+    }
+
+    /// The other end asks for the first `number` messages, of which the wire has the lower 32 bits. An older request
+    /// than the last one changes nothing.
+    pub(super) fn on_read_request(&mut self, number: u64) {
+        let new = (number as u32).wrapping_sub(self.requested as u32) as i32;
+        if new <= 0 {
+            return;
+        }
+        self.requested += new as u64;
+        let acknowledged = self.posted - self.messages.len() as u64;
+        let last = self.messages.get((self.requested - acknowledged - 1) as usize);
+        self.allowed = last.map_or(self.written, |message| message.end);
     }
 
     // ---- answers ----
@@ -128,11 +158,12 @@ impl RequestSide {
             self.waits_since = (ack < self.max).then_some(now);
             self.repeats.on_ack(ack);
         }
+        let (echo, sent) = (self.send_times.number(answer.seq), self.send_times.count());
         let rtt = self.send_times.sample(now, answer.seq);
-        let has_more = self.nxt < self.written;
+        let has_more = self.nxt < self.allowed;
         let is_marked = answer.flags.has(Flags::ECE);
         self.notifications += u64::from(is_marked);
-        self.controller.on_ack(&RoceAck { now, ack, nxt: self.nxt, acked, has_more, is_marked, rtt, stamps });
+        self.controller.on_ack(&RoceAck { now, echo, sent, acked, has_more, is_marked, rtt, stamps });
         if answer.flags.has(Flags::CWR) {
             self.naks += 1;
             match config.params.repair {
@@ -210,7 +241,7 @@ impl RequestSide {
     /// Returns whether there is data to send within the window.
     fn may_send(&self, config: &RoceConfig) -> bool {
         let next = self.next_offset();
-        next < self.written && next - self.una < self.window(config)
+        next < self.allowed && next - self.una < self.window(config)
     }
 
     /// Returns the offset of the packet that leaves next: the first that is missing, or new data.
@@ -264,7 +295,7 @@ impl RequestSide {
 
     /// Returns whether data is to be sent, now or later.
     pub(super) fn has_data(&self) -> bool {
-        self.next_offset() < self.written
+        self.next_offset() < self.allowed
     }
 
     /// Returns whether the last packet that left ended its message.

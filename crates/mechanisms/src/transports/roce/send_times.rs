@@ -16,23 +16,38 @@ use plimsoll_units::{Span, Time};
 /// The times of the packets sent since the last one whose echo has come.
 #[derive(Debug, Default)]
 pub(super) struct SendTimes {
-    /// The number of the first packet in `times`, modulo 2^32, as on the wire.
-    first: u32,
+    /// The number of the first packet in `times`. The wire carries its lower 32 bits.
+    first: u64,
     times: VecDeque<Time>,
 }
 
 impl SendTimes {
     /// Records a packet sent at `now`, and returns its number.
     pub(super) fn record(&mut self, now: Time) -> u64 {
-        let number = self.first.wrapping_add(self.times.len() as u32);
+        let number = self.count();
         self.times.push_back(now);
-        u64::from(number)
+        number
+    }
+
+    /// Returns how many packets have been recorded.
+    pub(super) fn count(&self) -> u64 {
+        self.first + self.times.len() as u64
+    }
+
+    /// Returns the number of the packet whose number came back, of which the wire has the lower 32 bits.
+    pub(super) fn number(&self, echo: u64) -> u64 {
+        self.first.saturating_add_signed(i64::from(self.distance(echo) as i32))
+    }
+
+    /// Returns how far the echoed number is beyond the first one in `times`, modulo 2^32.
+    fn distance(&self, echo: u64) -> u32 {
+        (echo as u32).wrapping_sub(self.first as u32)
     }
 
     /// Returns the round-trip time of the packet whose number came back at `now`; `None` if an echo of a later packet
     /// has come before.
     pub(super) fn sample(&mut self, now: Time, echo: u64) -> Option<Span> {
-        let place = (echo as u32).wrapping_sub(self.first) as usize;
+        let place = self.distance(echo) as usize;
         let sent = *self.times.get(place)?;
         self.forget(place + 1);
         Some(now.saturating_since(sent))
@@ -45,7 +60,7 @@ impl SendTimes {
 
     fn forget(&mut self, count: usize) {
         self.times.drain(..count);
-        self.first = self.first.wrapping_add(count as u32);
+        self.first += count as u64;
     }
 }
 
@@ -63,15 +78,17 @@ mod tests {
 
     #[test]
     fn a_sample_is_of_the_transmission_that_was_echoed() {
-        let mut times = SendTimes { first: u32::MAX, ..SendTimes::default() };
+        let mut times = SendTimes { first: u64::from(u32::MAX), ..SendTimes::default() };
         let numbers: Vec<u64> = [1, 2, 3, 5].into_iter().map(|us| times.record(at(us))).collect();
-        assert_eq!(numbers, [u64::from(u32::MAX), 0, 1, 2]);
+        assert_eq!(numbers, [0, 1, 2, 3].map(|place| u64::from(u32::MAX) + place));
+        // The wire has the lower 32 bits.
+        assert_eq!([u64::from(u32::MAX) - 1, 1].map(|echo| times.number(echo)), [numbers[0] - 1, numbers[2]]);
         assert_eq!(times.sample(at(12), 0), Some(Span::from_us(10)));
         assert_eq!(times.sample(at(13), 0), None, "echoed twice");
         assert_eq!(times.sample(at(13), u64::from(u32::MAX)), None, "overtaken by a later one");
         assert_eq!(times.sample(at(15), 7), None, "never sent");
         assert_eq!(times.sample(at(15), 2), Some(Span::from_us(10)));
-        assert_eq!(times.record(at(20)), 3);
+        assert_eq!((times.record(at(20)) as u32, times.count()), (3, numbers[0] + 5));
     }
 
     #[test]

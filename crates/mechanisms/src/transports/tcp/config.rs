@@ -185,7 +185,11 @@ impl TcpConfig {
     pub fn wire_bytes(&self, segment: &TcpSegment) -> u32 {
         let blocks = segment.sack.as_slice().len() as u32;
         let options = if self.params.count_options && blocks > 0 { 2 + 8 * blocks } else { 0 };
-        let header = if segment.len == 0 { self.ack_bytes } else { self.header_bytes };
+        let header = match segment.len {
+            0 if segment.is_read_request() => self.read_request_bytes(),
+            0 => self.ack_bytes,
+            _ => self.header_bytes,
+        };
         header + options + segment.len
     }
 

@@ -39,6 +39,14 @@ impl Flags {
     /// The flags that endpoints set and read; the others belong to packets.
     pub const OF_SEGMENTS: Flags = Flags(63);
 
+    /// Returns whether a packet without data that has these flags is a READ request of RoCE: of the flags of the header
+    /// it has CWR alone, as no packet of TCP.
+    #[inline]
+    pub const fn are_of_read_request(self) -> bool {
+        let of_header = Flags::SYN.with(Flags::ACK).with(Flags::ECE).with(Flags::CWR);
+        self.and(of_header).0 == Flags::CWR.0
+    }
+
     /// Returns whether all of `flags` are set.
     #[inline]
     pub const fn has(self, flags: Flags) -> bool {
@@ -132,5 +140,11 @@ impl TcpSegment {
     #[inline]
     pub fn end(&self) -> u64 {
         self.seq + u64::from(self.len)
+    }
+
+    /// Returns whether it is a READ request of RoCE: no data, and of the flags of the header CWR alone.
+    #[inline]
+    pub fn is_read_request(&self) -> bool {
+        self.len == 0 && self.flags.are_of_read_request()
     }
 }

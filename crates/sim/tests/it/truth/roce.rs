@@ -370,6 +370,20 @@ fn few_active_queue_pairs_finish_everything_on_any_number_of_threads() {
     }
 }
 
+#[test]
+fn flows_without_an_end_take_turns_at_a_nic_with_one_active_queue_pair() {
+    let run = run("version = 1\ntitle = 'two flows of one host'\n[run]\nduration = '10ms'\n\
+         [topology]\nkind = 'rack'\nhosts = 3\nrate = '10Gbps'\ndelay = '1us'\n\
+         [transport]\nkind = 'dcqcn'\nsegment = '1000B'\nheader = '48B'\n\
+         roce.nic = { active = 1, turn = '16KB' }\n[port.switch]\necn = {}\n\
+         [workload.a]\nkind = 'flows'\nfrom = 'client'\nto = 'h1'\n\
+         [workload.b]\nkind = 'flows'\nfrom = 'client'\nto = 'h2'\n");
+    // Half of 10 Gb/s for 10 ms, by payload, within a turn and what is on the way.
+    let half = 10e9 / 8.0 * 10e-3 * 1_000.0 / 1_048.0 / 2.0;
+    let delivered: Vec<_> = run.connections.iter().map(|connection| connection.delivered as f64).collect();
+    assert!(delivered.iter().all(|bytes| (bytes - half).abs() < 25_000.0), "{delivered:?}, not {half}");
+}
+
 /// Host `client` sends at one priority to a host that others overload as well, whose switch pauses that priority, and
 /// at another to an idle host, with NICs that serve by `order`: the bytes that the idle host has received, in MB.
 fn beside_a_paused_priority(order: &str) -> f64 {

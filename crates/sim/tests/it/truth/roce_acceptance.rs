@@ -20,12 +20,14 @@ pub fn types(run: &Outcome) -> PacketTypes {
         cnps: both(counters.cnps_sent, counters.cnps_received),
         pulls: both(counters.pulls_sent, counters.pulls_received),
         requests: both(counters.requests_sent, counters.requests_received),
+        read_requests: both(counters.read_requests_sent, counters.read_requests_received),
     }
 }
 
 /// The packets that queue pairs have sent and that none has received.
 pub fn missing(types: &PacketTypes) -> u64 {
-    let all = [types.data, types.acks, types.naks, types.cnps, types.pulls, types.requests];
+    let all =
+        [types.data, types.acks, types.naks, types.cnps, types.pulls, types.requests, types.read_requests];
     all.iter().map(|packets| packets.sent - packets.received).sum()
 }
 

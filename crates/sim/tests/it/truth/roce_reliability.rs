@@ -17,7 +17,18 @@ const KINDS: &[(&str, &str, &str)] = &[
         "kind = 'dcqcn'\nroce.repair = 'selective'",
         "ecn = { threshold = '50KB' }",
     ),
+    ("READ", "kind = 'dcqcn'\nroce.operation = 'read'", "ecn = { threshold = '50KB' }"),
+    (
+        "READ with selective repeat",
+        "kind = 'hpcc'\nroce.operation = 'read'\nroce.repair = 'selective'",
+        "int = {}",
+    ),
     ("HPCC", "kind = 'hpcc'", "int = {}"),
+    (
+        "HPCC by rates, a reference for each link, and quantised stamps",
+        "kind = 'hpcc'\nroce.hpcc = { form = 'rate', references = 'per-link' }",
+        "int = { nic_rate = '25Gbps' }",
+    ),
     ("TIMELY", "kind = 'timely'", ""),
     ("patched TIMELY", "kind = 'timely'\nroce.timely.form = 'patched'", ""),
     ("PowerTCP", "kind = 'powertcp'", "int = {}"),

@@ -139,8 +139,9 @@ mod tests {
     /// sent each microsecond.
     fn hear(flow: &mut RoceDctcp, (ack, nxt): (u64, u64), is_marked: bool) -> f64 {
         let rtt = Some(Span::from_us(nxt - ack));
-        let (now, ack, nxt) = (Time::ZERO + Span::from_us(ack + 100), 1_000 * ack, 1_000 * nxt);
-        flow.on_ack(&RoceAck { ack, nxt, acked: 1_000, is_marked, rtt, ..RoceAck::at(now) });
+        let now = Time::ZERO + Span::from_us(ack + 100);
+        let (echo, sent) = (ack - 1, nxt);
+        flow.on_ack(&RoceAck { echo, sent, acked: 1_000, is_marked, rtt, ..RoceAck::at(now) });
         flow.rate.as_mbps_f64()
     }
 

@@ -13,17 +13,23 @@
 //! reacts to each ACK, and not twice to one queue. W is at most the bandwidth-delay product, with which a flow starts.
 //!
 //! # Beside the paper and the released code
-//! * Windows are the paper's. The released simulator computes rates, by `R = Rc eta / U + R_AI`, and takes the window
-//!   from them; it has one reference for all links (`MULTI_RATE` off), as here.
+//! * The form `window` is the paper's. The released simulator computes rates, the form `rate`: `R = Rc eta / U + R_AI`
+//!   in whole b/s, and `W = B T R / B` with the bandwidth-delay product that the queues are compared with as well. As
+//!   `W = R T` throughout, the two forms differ by rounding, and by nothing else.
+//! * `references = "per-link"` is `MULTI_RATE` of the released code, which is off in the paper's runs: each link has an
+//!   estimate U, a reference and a stage of its own, and the lowest of the values that they give applies.
 //! * `increase` is the rate by which W_AI = increase x T raises the window, as the released code's `RATE_AI`.
 //! * A stamp no later than the one before it, or of another number of links, is stored and not used: two paths are not
 //!   comparable. Links that changed at equal numbers are not noticed.
+//! * A round trip has passed once a packet is acknowledged that was sent after the reference moved. The released code
+//!   compares stream offsets for that, which go-back-N sends again for a long time.
+//! * Quantised stamps wrap. After a pause in which they may have, the stamps are stored and not used.
 
-use plimsoll_units::{Rate, Span};
+use plimsoll_units::{Rate, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::links::{averaged, bytes_in, most_loaded};
+use super::links::{LinkLoads, averaged, bytes_in};
 use crate::InvalidParam;
 use crate::telemetry::Stamps;
 use crate::transports::describe::Description;
@@ -56,8 +62,42 @@ pub struct HpccParams {
     pub min_rate: Rate,
     /// The acknowledgements that move the window: HPCC's own rule, or one of the two that its Fig. 13 compares with
     /// it. Default `reference`.
-    #[serde(skip_serializing_if = "HpccReaction::is_reference")]
+    #[serde(skip_serializing_if = "is_first")]
     pub reaction: HpccReaction,
+    /// What is computed: `window`, as in the paper, or `rate`, in whole b/s, as in the released code. Default `window`.
+    #[serde(skip_serializing_if = "is_first")]
+    pub form: HpccForm,
+    /// The reference values: `one`, for the most loaded link, or `per-link`, one for each link, of which the lowest
+    /// result applies (`MULTI_RATE` of the released code). Default `one`.
+    #[serde(skip_serializing_if = "is_first")]
+    pub references: HpccReferences,
+}
+
+/// Returns whether a choice has its default, so that a scenario need not write it.
+fn is_first<C: Default + PartialEq>(choice: &C) -> bool {
+    *choice == C::default()
+}
+
+/// The quantity that HPCC computes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HpccForm {
+    /// The window in bytes, from which the rate follows.
+    #[default]
+    Window,
+    /// The rate in whole b/s, from which the window follows.
+    Rate,
+}
+
+/// The reference values of HPCC.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HpccReferences {
+    /// One reference, moved by the load of the most loaded link.
+    #[default]
+    One,
+    /// A reference for each link, moved by its own load.
+    PerLink,
 }
 
 /// The acknowledgements by which HPCC moves its window.
@@ -73,13 +113,6 @@ pub enum HpccReaction {
     PerAck,
 }
 
-impl HpccReaction {
-    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
-    fn is_reference(&self) -> bool {
-        *self == HpccReaction::Reference
-    }
-}
-
 impl Default for HpccParams {
     fn default() -> HpccParams {
         HpccParams {
@@ -88,6 +121,8 @@ impl Default for HpccParams {
             increase: Rate::from_mbps(50),
             min_rate: Rate::from_gbps(1),
             reaction: HpccReaction::Reference,
+            form: HpccForm::Window,
+            references: HpccReferences::One,
         }
     }
 }
@@ -108,40 +143,120 @@ impl HpccParams {
     }
 }
 
-/// The state of one flow. Windows are in bytes.
+/// The state of one flow. Windows are in bytes and rates in b/s; `level` stands for the one that the form computes.
 #[derive(Debug)]
 pub struct Hpcc {
     params: HpccParams,
     line: Rate,
     base_rtt: Span,
-    /// The window with which a flow starts, and its largest.
+    /// The bandwidth-delay product: the window with which a flow starts, and its largest.
     largest: f64,
-    window: f64,
-    reference: f64,
-    /// The estimate U of the load of the most loaded link.
-    load: f64,
-    stage: u32,
-    /// The reference moves with the first acknowledgement of something beyond.
+    level: f64,
+    limits: LevelLimits,
+    /// The reference of the most loaded link.
+    one: Reference,
+    /// The references of all links, where each has its own; empty otherwise.
+    per_link: Vec<Reference>,
+    /// The reference moves with the first acknowledgement of a packet from this number on.
     update_at: u64,
     last: Stamps,
+    last_at: Time,
+}
+
+/// The reference of the most loaded link, or of one link.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Reference {
+    level: f64,
+    /// The estimate U of the load.
+    load: f64,
+    stage: u32,
+}
+
+/// The bounds of a level, and its additive increase.
+#[derive(Clone, Copy, Debug)]
+struct LevelLimits {
+    least: f64,
+    most: f64,
+    added: f64,
+    /// Levels are whole numbers.
+    is_whole: bool,
+}
+
+impl Reference {
+    /// Takes a load that was measured for `time`. Returns the level that follows, and the stage after it.
+    fn on_load(
+        &mut self,
+        params: &HpccParams,
+        limits: &LevelLimits,
+        (load, time): (f64, Span),
+        base_rtt: Span,
+    ) -> (f64, u32) {
+        self.load = averaged(self.load, load, time, base_rtt);
+        let is_loaded = self.load >= params.eta || self.stage >= params.max_stage;
+        let level = if is_loaded { self.level * params.eta / self.load } else { self.level } + limits.added;
+        let level = if limits.is_whole { level.floor() } else { level };
+        (level.max(limits.least).min(limits.most), if is_loaded { 0 } else { self.stage + 1 })
+    }
 }
 
 impl Hpcc {
     /// Makes the controller of a flow at a NIC of rate `line`, with an idle round trip of `base_rtt`.
     pub fn new(params: HpccParams, line: Rate, base_rtt: Span) -> Hpcc {
         let largest = bytes_in(line, base_rtt);
+        let of_rate = |rate: Rate| match params.form {
+            HpccForm::Window => bytes_in(rate, base_rtt),
+            HpccForm::Rate => rate.as_bps() as f64,
+        };
+        let limits = LevelLimits {
+            least: of_rate(params.min_rate),
+            most: of_rate(line),
+            added: of_rate(params.increase),
+            is_whole: params.form == HpccForm::Rate,
+        };
+        let level = limits.most;
         Hpcc {
             params,
             line,
             base_rtt,
             largest,
-            window: largest,
-            reference: largest,
-            load: 1.0,
-            stage: 0,
+            level,
+            limits,
+            one: Reference { level, load: 1.0, stage: 0 },
+            per_link: Vec::new(),
             update_at: 0,
             last: Stamps::default(),
+            last_at: Time::ZERO,
         }
+    }
+
+    /// Returns the loads of the links since the last acknowledgement, and stores the new stamps.
+    fn loads(&mut self, now: Time, stamps: &Stamps) -> Option<LinkLoads> {
+        let last_at = std::mem::replace(&mut self.last_at, now);
+        // Half of the time, as the stamps may be further apart than the acknowledgements that return them.
+        let is_clear = now.saturating_since(last_at) < stamps.unambiguous() / 2;
+        let base_rtt = self.base_rtt;
+        let loads = LinkLoads::between([stamps, &self.last], |new, old, sent, time| {
+            let queue = new.queue_bytes.min(old.queue_bytes) as f64;
+            queue / bytes_in(new.rate, base_rtt) + sent as f64 / bytes_in(new.rate, time)
+        });
+        self.last = *stamps;
+        loads.filter(|_| is_clear)
+    }
+
+    /// Takes the load of each link. Returns the lowest of the levels that follow.
+    fn on_link_loads(&mut self, loads: &[(f64, Span)], moves_reference: bool) -> f64 {
+        if self.per_link.len() != loads.len() {
+            self.per_link = vec![Reference { level: self.level, load: 1.0, stage: 0 }; loads.len()];
+        }
+        let mut lowest = self.limits.most;
+        for (reference, load) in self.per_link.iter_mut().zip(loads) {
+            let (level, stage) = reference.on_load(&self.params, &self.limits, *load, self.base_rtt);
+            if moves_reference {
+                (reference.level, reference.stage) = (level, stage);
+            }
+            lowest = lowest.min(level);
+        }
+        lowest
     }
 }
 
@@ -150,170 +265,46 @@ impl RateController for Hpcc {
         let Some(stamps) = ack.stamps else { return };
         if self.last.is_empty() {
             // The first acknowledgement is only kept, and begins the first round trip.
-            self.update_at = ack.nxt;
+            self.update_at = ack.sent;
         }
-        let base_rtt = self.base_rtt;
-        let measured = most_loaded([stamps, &self.last], |new, old, time| {
-            let queue = new.queue_bytes.min(old.queue_bytes) as f64;
-            let sent = new.sent_bytes.saturating_sub(old.sent_bytes) as f64;
-            queue / bytes_in(new.rate, base_rtt) + sent / bytes_in(new.rate, time)
-        });
-        self.last = *stamps;
-        let Some((load, time)) = measured else { return };
-        let params = &self.params;
-        self.load = averaged(self.load, load, time, base_rtt);
-        let added = bytes_in(params.increase, self.base_rtt);
-        let is_loaded = self.load >= params.eta || self.stage >= params.max_stage;
-        let window = if is_loaded { self.reference * params.eta / self.load } else { self.reference } + added;
-        let least = bytes_in(params.min_rate, self.base_rtt);
-        let is_new_round = ack.ack > self.update_at;
-        if is_new_round || params.reaction != HpccReaction::PerRtt {
-            self.window = window.max(least).min(self.largest);
+        let Some(loads) = self.loads(ack.now, stamps) else { return };
+        let is_new_round = ack.echo >= self.update_at;
+        let reaction = self.params.reaction;
+        let moves_level = is_new_round || reaction != HpccReaction::PerRtt;
+        let moves_reference = is_new_round || reaction == HpccReaction::PerAck;
+        let level = match self.params.references {
+            HpccReferences::PerLink => self.on_link_loads(loads.as_slice(), moves_reference),
+            HpccReferences::One => {
+                let (level, stage) =
+                    self.one.on_load(&self.params, &self.limits, loads.most(), self.base_rtt);
+                if moves_reference {
+                    (self.one.level, self.one.stage) = (level, stage);
+                }
+                level
+            }
+        };
+        if moves_level {
+            self.level = level;
         }
-        if is_new_round || params.reaction == HpccReaction::PerAck {
-            self.reference = self.window;
-            self.stage = if is_loaded { 0 } else { self.stage + 1 };
-            self.update_at = ack.nxt;
+        if moves_reference {
+            self.update_at = ack.sent;
         }
     }
 
     fn rate(&self) -> Rate {
-        self.line.scaled(self.window / self.largest)
+        match self.params.form {
+            HpccForm::Window => self.line.scaled(self.level / self.largest),
+            HpccForm::Rate => Rate::from_bps(self.level as u64),
+        }
     }
 
     fn window(&self) -> Option<u64> {
-        Some(self.window as u64)
+        Some(match self.params.form {
+            HpccForm::Window => self.level as u64,
+            HpccForm::Rate => (self.largest * self.level / self.limits.most) as u64,
+        })
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use plimsoll_units::Time;
-
-    use super::*;
-    use crate::telemetry::{IntParams, Stamp};
-
-    const LINE: Rate = Rate::from_gbps(100);
-    const RTT: Span = Span::from_us(8);
-    /// The bytes that the line sends in a round trip.
-    const BDP: f64 = 100_000.0;
-
-    fn flow(max_stage: u32) -> Hpcc {
-        let params = HpccParams { max_stage, increase: Rate::from_mbps(100), ..HpccParams::default() };
-        Hpcc::new(params, LINE, RTT)
-    }
-
-    /// The stamps of links of 100 Gb/s, each with its queue and the bytes that it has sent by `ns`.
-    fn stamps(ns: u64, links: &[(u64, u64)]) -> Stamps {
-        let mut stamps = Stamps::default();
-        for (queue_bytes, sent_bytes) in links.iter().copied() {
-            let at = Time::ZERO + Span::from_ns(ns);
-            let stamp = Stamp { queue_bytes, sent_bytes, at, rate: LINE, waited: Span::ZERO };
-            stamps.push(stamp, &IntParams::default());
-        }
-        stamps
-    }
-
-    fn ack(flow: &mut Hpcc, (ack, nxt): (u64, u64), stamps: &Stamps) {
-        flow.on_ack(&RoceAck { ack, nxt, stamps: Some(stamps), ..RoceAck::at(Time::ZERO) });
-    }
-
-    fn near(value: f64, expected: f64) {
-        assert!((value - expected).abs() < 1e-6 * expected, "{value}, not {expected}");
-    }
-
-    #[test]
-    fn a_flow_starts_with_the_bandwidth_delay_product_and_the_first_stamps_are_only_kept() {
-        let mut flow = flow(0);
-        assert_eq!((flow.window(), flow.rate()), (Some(100_000), LINE));
-        ack(&mut flow, (1_000, 100_000), &stamps(1_000, &[(0, 0)]));
-        assert_eq!((flow.window(), flow.load), (Some(100_000), 1.0));
-    }
-
-    #[test]
-    fn the_most_loaded_link_sets_the_window() {
-        let mut flow = flow(0);
-        ack(&mut flow, (1_000, 100_000), &stamps(0, &[(50_000, 0), (0, 0)]));
-        // 2 us later, a quarter of T: the first link has sent at its full rate with a queue of 30 KB or more, the
-        // second at half of it.
-        ack(&mut flow, (2_000, 101_000), &stamps(2_000, &[(30_000, 25_000), (0, 12_500)]));
-        let load = 1.0 + 0.25 * (1.3 - 1.0);
-        near(flow.load, load);
-        // W = Wc eta / U + W_AI, and W_AI = 100 Mb/s x 8 us = 100 B.
-        let window = BDP * 0.95 / load + 100.0;
-        near(flow.window, window);
-        // The reference moves with an ACK beyond what was sent when the first one came, and so on.
-        near(flow.reference, BDP);
-        ack(&mut flow, (100_001, 190_000), &stamps(4_000, &[(30_000, 50_000), (0, 25_000)]));
-        near(flow.window, BDP * 0.95 / flow.load + 100.0);
-        let reference = flow.window;
-        near(flow.reference, reference);
-        ack(&mut flow, (190_000, 250_000), &stamps(6_000, &[(0, 75_000), (0, 37_500)]));
-        near(flow.window, reference * 0.95 / flow.load + 100.0);
-        near(flow.reference, reference);
-    }
-
-    #[test]
-    fn below_the_target_stages_of_additive_increase_come_first() {
-        let mut flow = flow(2);
-        (flow.window, flow.reference, flow.load) = (40_000.0, 40_000.0, 0.4);
-        ack(&mut flow, (1, 1), &stamps(0, &[(0, 0)]));
-        let mut seen = Vec::new();
-        for round in 1..=4 {
-            // A load of 0.4 for a whole round trip each.
-            let stamps = stamps(8_000 * round, &[(0, 40_000 * round)]);
-            ack(&mut flow, (10 * round, 10 * round + 5), &stamps);
-            near(flow.load, 0.4);
-            seen.push(flow.window.round());
-        }
-        let multiplied = 40_200.0 * 0.95 / 0.4 + 100.0;
-        assert_eq!(seen, [40_100.0, 40_200.0, multiplied, multiplied + 100.0]);
-    }
-
-    #[test]
-    fn other_reactions_move_the_window_once_a_round_trip_or_from_the_last_window() {
-        // Three acknowledgements of one round trip, each of which sees a load of 2 for a whole base round trip.
-        let windows = |reaction| {
-            let mut flow = flow(0);
-            flow.params.reaction = reaction;
-            flow.load = 2.0;
-            ack(&mut flow, (1, 1), &stamps(0, &[(100_000, 0)]));
-            let acks = [1u64, 2, 3].map(|at| {
-                ack(&mut flow, (at * 1_000, 100_000), &stamps(8_000 * at, &[(100_000, 100_000 * at)]));
-                flow.window.round()
-            });
-            acks.to_vec()
-        };
-        let halved = |window: f64| (window * 0.95 / 2.0 + 100.0).round();
-        let once = halved(BDP);
-        assert_eq!(windows(HpccReaction::PerRtt), [once, once, once]);
-        assert_eq!(windows(HpccReaction::PerAck), [once, halved(once), halved(halved(once))]);
-        // The first one moves the reference too, so the others are computed from it.
-        assert_eq!(windows(HpccReaction::Reference), [once, halved(once), halved(once)]);
-    }
-
-    #[test]
-    fn a_paced_flow_alone_settles_at_the_target() {
-        let mut flow = flow(0);
-        let (mut sent, mut acked) = (0.0, 0);
-        for round in 0..400u64 {
-            ack(&mut flow, (acked + 1, acked + 1), &stamps(8_000 * round, &[(0, sent as u64)]));
-            sent += flow.window;
-            acked += 1;
-        }
-        let load = flow.window / BDP;
-        assert!((0.94..0.96).contains(&load), "{load}");
-    }
-
-    #[test]
-    fn stamps_that_are_not_comparable_leave_the_window() {
-        let mut flow = flow(0);
-        ack(&mut flow, (1, 2), &stamps(1_000, &[(0, 0)]));
-        for other in [stamps(1_000, &[(90_000, 90_000)]), stamps(2_000, &[(90_000, 90_000), (0, 0)])] {
-            ack(&mut flow, (2, 3), &other);
-            assert_eq!((flow.window(), flow.load), (Some(100_000), 1.0));
-        }
-        flow.on_ack(&RoceAck { ack: 3, nxt: 4, ..RoceAck::at(Time::ZERO) });
-        assert_eq!(flow.window(), Some(100_000));
-    }
-}
+mod tests;

@@ -30,7 +30,7 @@ use plimsoll_units::{Rate, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::links::{averaged, bytes_in, most_loaded};
+use super::links::{LinkLoads, averaged, bytes_in};
 use super::round_trip::RoundTrip;
 use crate::InvalidParam;
 use crate::telemetry::{Stamp, Stamps};
@@ -164,10 +164,11 @@ impl PowerTcp {
         match &mut self.signal {
             Signal::Telemetry(last) => {
                 let stamps = ack.stamps?;
-                let measured =
-                    most_loaded([stamps, last], |new, old, time| power_of_link(new, old, time, base_rtt));
+                let measured = LinkLoads::between([stamps, last], |new, old, sent, time| {
+                    power_of_link(new, old, sent, time, base_rtt)
+                });
                 **last = *stamps;
-                measured
+                measured.map(|loads| loads.most())
             }
             Signal::Delay(last) => {
                 let rtt = ack.rtt?;
@@ -184,9 +185,8 @@ impl PowerTcp {
 }
 
 /// Returns the power of a link as a share of what it has at its full rate without a queue.
-fn power_of_link(new: &Stamp, old: &Stamp, time: Span, base_rtt: Span) -> f64 {
-    let sent = new.sent_bytes.saturating_sub(old.sent_bytes) as f64;
-    let arrived = sent + new.queue_bytes as f64 - old.queue_bytes as f64;
+fn power_of_link(new: &Stamp, old: &Stamp, sent: u64, time: Span, base_rtt: Span) -> f64 {
+    let arrived = sent as f64 + new.queue_bytes as f64 - old.queue_bytes as f64;
     let arrivals = (arrived / bytes_in(new.rate, time)).max(0.5);
     arrivals * (1.0 + new.queue_bytes as f64 / bytes_in(new.rate, base_rtt))
 }
