@@ -15,6 +15,8 @@ const ORDER: &[&str] = &[
     "hull",
     "hull-kernel",
     "hpcc",
+    "dcqcn",
+    "timely",
     "qjump",
     "qjump-kernel",
     "detail",

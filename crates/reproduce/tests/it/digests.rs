@@ -24,6 +24,11 @@ mod replays;
 
 /// Files that run for another time than [`DEFAULT`], since their links are slow or their flows many.
 const CUT: &[(&str, &str)] = &[
+    ("dcqcn/fabric.toml", "50us"),
+    ("dcqcn/flows.toml", "5ms"),
+    ("dcqcn/parking-lot.toml", "2ms"),
+    ("dcqcn/shares.toml", "2ms"),
+    ("dcqcn/victim.toml", "2ms"),
     ("detail-kernel/oversubscribed.toml", "60ms"),
     ("detail-kernel/pages.toml", "60ms"),
     ("detail/arms.toml", "4ms"),
@@ -75,6 +80,10 @@ const CUT: &[(&str, &str)] = &[
     ("reactor/requests.toml", "200ms"),
     ("roce/acceptance.toml", "1ms"),
     ("roce/fabric.toml", "100us"),
+    ("timely/fabric.toml", "50us"),
+    ("timely/fixed-points.toml", "40ms"),
+    ("timely/powertcp.toml", "2ms"),
+    ("timely/thresholds.toml", "2ms"),
 ];
 
 /// How long the workloads of a scenario send; messages under way have as long again.
