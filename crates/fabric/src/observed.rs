@@ -274,18 +274,26 @@ counters! {
     roce_data_sent: PLAIN { digest: When::Never, csv: When::IfAny },
     /// Packets with payload that have reached a queue pair.
     roce_data_received: PLAIN { digest: When::Never, csv: When::IfAny },
+    /// Packets with payload that were dropped or lost on their way between queue pairs.
+    roce_data_lost: PLAIN { digest: When::Never, csv: When::IfAny },
     /// Acknowledgements that queue pairs have sent.
     roce_acks_sent: PLAIN { digest: When::Never, csv: When::IfAny },
     /// Acknowledgements that have reached a queue pair.
     roce_acks_received: PLAIN { digest: When::Never, csv: When::IfAny },
+    /// Acknowledgements that were dropped or lost on their way between queue pairs.
+    roce_acks_lost: PLAIN { digest: When::Never, csv: When::IfAny },
     /// Negative acknowledgements that queue pairs have sent.
     naks_sent: PLAIN { digest: When::Never, csv: When::IfAny, heading: Some("NAKs") },
     /// Negative acknowledgements that have reached a queue pair.
     naks_received: PLAIN { digest: When::Never, csv: When::IfAny },
+    /// Negative acknowledgements that were dropped or lost on their way.
+    naks_lost: PLAIN { digest: When::Never, csv: When::IfAny },
     /// Congestion notification packets that queue pairs have sent.
     cnps_sent: PLAIN { digest: When::Never, csv: When::IfAny, heading: Some("CNPs") },
     /// Congestion notification packets that have reached a queue pair.
     cnps_received: PLAIN { digest: When::Never, csv: When::IfAny },
+    /// Congestion notification packets that were dropped or lost on their way.
+    cnps_lost: PLAIN { digest: When::Never, csv: When::IfAny },
 }
 
 impl Counters {
@@ -302,10 +310,12 @@ impl Counters {
     /// Sets the counts of packets of RoCE by type.
     pub fn set_types(&mut self, types: &PacketTypes) {
         let PacketTypes { data, acks, naks, cnps } = *types;
-        (self.roce_data_sent, self.roce_data_received) = (data.sent, data.received);
-        (self.roce_acks_sent, self.roce_acks_received) = (acks.sent, acks.received);
-        (self.naks_sent, self.naks_received) = (naks.sent, naks.received);
-        (self.cnps_sent, self.cnps_received) = (cnps.sent, cnps.received);
+        (self.roce_data_sent, self.roce_data_received, self.roce_data_lost) =
+            (data.sent, data.received, data.lost);
+        (self.roce_acks_sent, self.roce_acks_received, self.roce_acks_lost) =
+            (acks.sent, acks.received, acks.lost);
+        (self.naks_sent, self.naks_received, self.naks_lost) = (naks.sent, naks.received, naks.lost);
+        (self.cnps_sent, self.cnps_received, self.cnps_lost) = (cnps.sent, cnps.received, cnps.lost);
     }
 
     /// Returns the number of packets whose fate is known: in the end, as many as were sent.

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use describe::{Description, Family, Feature, HostWide};
 pub use endpoint::{Endpoint, PathFacts};
-pub use packet_types::{AtBothEnds, PacketTypes};
+pub use packet_types::{PacketTypes, TypeCounts};
 
 /// Makes the enum of kinds and their descriptions from one list.
 macro_rules! kinds {

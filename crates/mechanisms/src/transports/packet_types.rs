@@ -1,27 +1,43 @@
-//! [`PacketTypes`]: the packets of queue pairs by type, counted at both ends.
+//! [`PacketTypes`]: the packets of queue pairs by type, counted at both ends and where they are lost.
 
 use std::ops::AddAssign;
 
-/// Packets of one type, as both ends count them.
+use crate::tcp::Flags;
+
+/// Packets of one type: `sent` is `received`, `lost`, and those that are still in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct AtBothEnds {
+pub struct TypeCounts {
     /// Packets that queue pairs have sent.
     pub sent: u64,
-    /// Packets that reached a queue pair. As many as were sent, unless some were lost or are still in flight.
+    /// Packets that reached a queue pair.
     pub received: u64,
+    /// Packets that were dropped or lost between the two. Queue pairs do not count them: the network does.
+    pub lost: u64,
 }
 
 /// The packets of queue pairs of RoCE by type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PacketTypes {
     /// Packets with payload.
-    pub data: AtBothEnds,
+    pub data: TypeCounts,
     /// Acknowledgements without data.
-    pub acks: AtBothEnds,
+    pub acks: TypeCounts,
     /// Negative acknowledgements, which ask for data again.
-    pub naks: AtBothEnds,
+    pub naks: TypeCounts,
     /// Congestion notification packets.
-    pub cnps: AtBothEnds,
+    pub cnps: TypeCounts,
+}
+
+impl PacketTypes {
+    /// Returns the counts of packets like one with `len` bytes of payload and `flags`.
+    pub fn of(&mut self, len: u32, flags: Flags) -> &mut TypeCounts {
+        match len {
+            1.. => &mut self.data,
+            0 if !flags.has(Flags::ACK) => &mut self.cnps,
+            0 if flags.has(Flags::CWR) => &mut self.naks,
+            0 => &mut self.acks,
+        }
+    }
 }
 
 impl AddAssign for PacketTypes {
@@ -32,6 +48,7 @@ impl AddAssign for PacketTypes {
         {
             own.sent += other.sent;
             own.received += other.received;
+            own.lost += other.lost;
         }
     }
 }

@@ -7,7 +7,7 @@ use super::requests::RequestSide;
 use super::responses::{Answer, ResponseSide};
 use crate::tcp::{Counters, Delivered, EcnField, Flags, TcpSegment, WindowState};
 use crate::telemetry::Stamps;
-use crate::transports::packet_types::{AtBothEnds, PacketTypes};
+use crate::transports::packet_types::PacketTypes;
 
 /// One end of a connection of the RoCE family.
 ///
@@ -62,7 +62,7 @@ impl QueuePair {
         stamps: Option<&Stamps>,
     ) -> Delivered {
         self.heard += 1;
-        self.of_type(segment).received += 1;
+        self.types.of(segment.len, segment.flags).received += 1;
         let mut delivered = Delivered::default();
         if segment.len > 0 {
             self.marked += u64::from(segment.ecn == EcnField::Ce);
@@ -93,19 +93,8 @@ impl QueuePair {
             None => self.requests.next_packet(config, now)?,
         };
         self.sent += 1;
-        self.of_type(&segment).sent += 1;
+        self.types.of(segment.len, segment.flags).sent += 1;
         Some(segment)
-    }
-
-    /// Returns the counts of packets like `segment`.
-    fn of_type(&mut self, segment: &TcpSegment) -> &mut AtBothEnds {
-        let types = &mut self.types;
-        match (segment.len, segment.flags) {
-            (1.., _) => &mut types.data,
-            (0, flags) if !flags.has(Flags::ACK) => &mut types.cnps,
-            (0, flags) if flags.has(Flags::CWR) => &mut types.naks,
-            (0, _) => &mut types.acks,
-        }
     }
 
     /// Returns whether the next segment that leaves answers the other end's data.
