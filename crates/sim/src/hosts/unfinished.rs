@@ -56,7 +56,6 @@ impl Hosts {
         let mut unfinished = UnfinishedMessages::default();
         for (number, connection) in (0..).zip(self.connections.iter()) {
             let Some(connection) = connection else { continue };
-            let config = &self.transports.get(connection.transport).roce;
             for end in [End::Client, End::Server] {
                 let (half, peer) = (connection.half_of(end), connection.half_of(end.other()));
                 let Endpoint::Roce(pair) = &half.endpoint else { continue };
@@ -76,7 +75,7 @@ impl Hosts {
                         *unfinished.paused.entry(name).or_default() += 1;
                     } else if pair.sent() <= start {
                         unfinished.never_started += 1;
-                    } else if pair.awaits_answer(config) {
+                    } else if pair.awaits_answer() {
                         unfinished.await_answer += 1;
                     } else {
                         unfinished.sending += 1;

@@ -118,8 +118,8 @@ impl QueuePair {
     }
 
     /// Returns whether packets are outstanding and none may be sent before an answer comes, or the timeout.
-    pub fn awaits_answer(&self, config: &RoceConfig) -> bool {
-        self.requests.awaits_answer(config)
+    pub fn awaits_answer(&self) -> bool {
+        self.requests.awaits_answer()
     }
 
     /// Returns when [`on_deadline`](QueuePair::on_deadline) must be called, if there was nothing to send at `now`;
