@@ -109,7 +109,7 @@ fn a_value_is_given_to_the_variants_that_are_asked_for_alone() {
         draw(&asked, None, Existing::Resume, room, &Silent).map_err(|error| error.to_string())
     };
     let refused = ask(&[]).unwrap_err();
-    assert!(refused.contains("`pauses`"), "{refused}");
+    assert!(refused.contains("flow control needs 67.084KB of buffer"), "{refused}");
     assert!(ask(&["pauses"]).is_err());
     let lines = ask(&["plain"]).unwrap();
     assert_eq!(lines.variants.len(), 1);
