@@ -39,7 +39,8 @@ impl PythonScenario {
     ) -> PyResult<PythonScenario> {
         let failure = Failure::default();
         let registry = mechanisms::registry(py, &mechanisms, &failure)?;
-        let overrides = Overrides { set, seed, replicates: replicates.unwrap_or(0), files };
+        let replicates = replicates.unwrap_or(0);
+        let overrides = Overrides { set, seed, replicates, files, ..Overrides::default() };
         let loaded = py.detach(|| plimsoll_shipped::load(&registry, &path, &overrides));
         let path = Some(path).filter(|_| overrides.files.is_empty());
         PythonScenario::checked(py, loaded, &mechanisms, path, failure)
@@ -61,7 +62,8 @@ impl PythonScenario {
     ) -> PyResult<PythonScenario> {
         let failure = Failure::default();
         let registry = mechanisms::registry(py, &mechanisms, &failure)?;
-        let overrides = Overrides { set, seed, replicates: replicates.unwrap_or(0), files };
+        let replicates = replicates.unwrap_or(0);
+        let overrides = Overrides { set, seed, replicates, files, ..Overrides::default() };
         let parse = || plimsoll_scenario::Scenario::parse_from(&registry, name, text, &folder, &overrides);
         PythonScenario::checked(py, py.detach(parse), &mechanisms, None, failure)
     }

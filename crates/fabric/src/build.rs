@@ -110,8 +110,8 @@ fn selector(spec: &FabricSpec, streams: &Streams) -> Option<PathSelector> {
     if let Some(factory) = &spec.path_selector {
         return Some(PathSelector::custom(factory.make(), streams()));
     }
-    // Detours around dead links need a selector even where the hash chooses. With telemetry packets grow on their way,
-    // so that they carry the time that their links took.
-    let hash = || (!spec.faults.is_empty() || spec.has_telemetry()).then(PathSelector::hash);
+    // Detours around dead links need a selector even where the hash chooses. Packets that grow on their way, by
+    // telemetry, carry the time that their links took.
+    let hash = || (!spec.faults.is_empty() || spec.grows_packets()).then(PathSelector::hash);
     PathSelector::of(&spec.paths, streams).or_else(hash)
 }

@@ -25,8 +25,10 @@ mod timer;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plimsoll_mechanisms::lossless::{BufferPeaks, PauseExpiry, PauseWatchdog, RefreshTimer, pause_time};
-use plimsoll_mechanisms::pfc::{Priorities, Signal};
+use plimsoll_mechanisms::lossless::{
+    BufferPeaks, IngressBuffers, PauseExpiry, PauseWatchdog, RefreshTimer, pause_time,
+};
+use plimsoll_mechanisms::pfc::{IngressAccount, Priorities, Signal};
 use plimsoll_memory::prefetch_for_later;
 use plimsoll_units::{Span, Time};
 
@@ -80,12 +82,33 @@ struct PortPlaces {
     local: u16,
     /// The number of the link opposite to the port's, among the links into the switch of the port.
     egress: u16,
+    /// The memory of the switch at the far end of the port's link; [`PortPlaces::NONE`] if it has none.
+    far_memory: u32,
+    /// The memory of the switch of the port; [`PortPlaces::NONE`] if it has none.
+    memory: u32,
+}
+
+/// The bytes of a packet that a switch holds, and where.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    /// The number of the link by which it came, among the links into the switch.
+    ingress: u16,
+    /// The number of its output port.
+    egress: usize,
+    priority: u8,
+    bytes: u64,
 }
 
 impl PortPlaces {
     const NONE: u32 = u32::MAX;
-    const NOWHERE: PortPlaces =
-        PortPlaces { link: PortPlaces::NONE, first: PortPlaces::NONE, local: 0, egress: 0 };
+    const NOWHERE: PortPlaces = PortPlaces {
+        link: PortPlaces::NONE,
+        first: PortPlaces::NONE,
+        local: 0,
+        egress: 0,
+        far_memory: PortPlaces::NONE,
+        memory: PortPlaces::NONE,
+    };
 
     /// Returns the place of the first link into the switch of the port; `None` for a NIC.
     fn first(self) -> Option<usize> {
@@ -167,10 +190,15 @@ impl FlowControl {
                 control.ingress.push(pausable);
             }
         }
+        let memory_of = |node: Node| match node {
+            Node::Switch(switch) => memory_of[switch as usize].unwrap_or(PortPlaces::NONE),
+            Node::Host(_) => PortPlaces::NONE,
+        };
         for (places, link) in control.places.iter_mut().zip(network.links()) {
             if let Node::Switch(switch) = link.from {
                 places.first = first_of_switch[switch as usize];
             }
+            (places.far_memory, places.memory) = (memory_of(link.to), memory_of(link.from));
         }
         Ok(Some(Box::new(control)))
     }
@@ -214,61 +242,94 @@ impl FlowControl {
     /// and notes in the packet the port by which it entered. With enough headroom a lossless packet always has room.
     #[inline]
     pub fn admit(&mut self, link: PortId, out: PortId, packet: &mut Packet) -> bool {
-        packet.ingress = self.places[link.0 as usize].local;
+        let PortPlaces { local, far_memory, .. } = self.places[link.0 as usize];
+        packet.ingress = local;
+        if let Some(memory) = self.memories.get_mut(far_memory as usize) {
+            return memory.admit(self.places[out.0 as usize].egress, packet);
+        }
         match self.link(link).map(|link| &link.account) {
-            None => true,
             Some(Account::Own { buffer, held, .. }) => held + u64::from(packet.size) <= *buffer,
-            Some(&Account::InMemory(memory)) => {
-                self.memories[memory as usize].admit(self.places[out.0 as usize].egress, packet)
-            }
+            _ => true,
         }
     }
 
     /// `packet` waits at `port`.
     #[inline]
     pub fn entered(&mut self, port: PortId, packet: &Packet) {
-        let Some(link) = self.ingress_place(port, packet).and_then(|place| self.ingress[place].as_mut())
-        else {
-            return;
-        };
-        let (priority, bytes) = (packet.priority & 7, u64::from(packet.size));
-        let signal = match &mut link.account {
-            Account::Own { account, held, .. } => {
+        self.account(
+            port,
+            packet,
+            |buffers, Held { ingress, egress, priority, bytes }, signal| {
+                let pause = buffers.on_arrival(ingress, egress, priority, bytes);
+                pause.into_iter().for_each(|pause| signal(ingress, pause));
+            },
+            |account, held, Held { priority, bytes, .. }| {
                 *held += bytes;
-                account.on_arrival(priority, bytes)
-            }
-            Account::InMemory(memory) => {
-                let egress = usize::from(self.places[port.0 as usize].egress);
-                self.memories[*memory as usize].buffers.on_arrival(packet.ingress, egress, priority, bytes)
-            }
-        };
-        if let Some(signal) = signal {
-            self.pending.push((link.port, signal));
-        }
+                [account.on_arrival(priority, bytes), None]
+            },
+        );
     }
 
     /// `packet` waits at `port` no longer.
     #[inline]
     pub fn left(&mut self, port: PortId, packet: &Packet) {
-        let Some(link) = self.ingress_place(port, packet).and_then(|place| self.ingress[place].as_mut())
-        else {
-            return;
-        };
-        let (priority, bytes) = (packet.priority & 7, u64::from(packet.size));
-        match &mut link.account {
-            Account::Own { account, held, .. } => {
+        self.account(
+            port,
+            packet,
+            |buffers, Held { ingress, egress, priority, bytes }, signal| {
+                buffers.on_departure(ingress, egress, priority, bytes, signal);
+            },
+            |account, held, Held { priority, bytes, .. }| {
                 *held -= bytes;
-                if let Some(signal) = account.on_departure(priority, bytes) {
-                    self.pending.push((link.port, signal));
-                }
-            }
-            Account::InMemory(memory) => {
-                let egress = usize::from(self.places[port.0 as usize].egress);
-                let SwitchMemory { links, buffers, .. } = &mut self.memories[*memory as usize];
-                buffers.on_departure(packet.ingress, egress, priority, bytes, |ingress, signal| {
-                    self.pending.push((links[usize::from(ingress)], signal));
-                });
-            }
+                [account.on_departure(priority, bytes), None]
+            },
+        );
+    }
+
+    /// `packet` would wait at `port`, and leaves at once: [`entered`](Self::entered) and [`left`](Self::left) in one.
+    #[inline]
+    pub fn passed(&mut self, port: PortId, packet: &Packet) {
+        self.account(
+            port,
+            packet,
+            |buffers, Held { ingress, egress, priority, bytes }, signal| {
+                buffers.on_passing(ingress, egress, priority, bytes, signal);
+            },
+            |account, _, Held { priority, bytes, .. }| {
+                [account.on_arrival(priority, bytes), account.on_departure(priority, bytes)]
+            },
+        );
+    }
+
+    /// Accounts for `packet`, which is at `port`: in the memory of the switch, or in the buffer of the link by which it
+    /// came. A NIC has neither.
+    #[inline(always)]
+    fn account(
+        &mut self,
+        port: PortId,
+        packet: &Packet,
+        in_memory: impl FnOnce(&mut IngressBuffers, Held, &mut dyn FnMut(u16, Signal)),
+        in_buffer: impl FnOnce(&mut IngressAccount, &mut u64, Held) -> [Option<Signal>; 2],
+    ) {
+        let FlowControl { places, ingress, memories, pending, .. } = self;
+        let PortPlaces { first, memory, egress, .. } = places[port.0 as usize];
+        let of = Held {
+            ingress: packet.ingress,
+            egress: usize::from(egress),
+            priority: packet.priority & 7,
+            bytes: u64::from(packet.size),
+        };
+        if let Some(SwitchMemory { links, buffers, .. }) = memories.get_mut(memory as usize) {
+            let mut signal = |ingress: u16, signal| pending.push((links[usize::from(ingress)], signal));
+            return in_memory(buffers, of, &mut signal);
+        }
+        // The place of a NIC is beyond all links.
+        let place = first as usize + usize::from(packet.ingress);
+        if let Some(PausableLink { port, account: Account::Own { account, held, .. }, .. }) =
+            ingress.get_mut(place).and_then(Option::as_mut)
+        {
+            let signals = in_buffer(account, held, of).into_iter().flatten();
+            pending.extend(signals.map(|signal| (*port, signal)));
         }
     }
 

@@ -310,6 +310,13 @@ impl<H: Hooks> Sink for Links<H> {
         }
     }
 
+    fn passed(&mut self, _now: Time, port: PortId, slot: Slot) {
+        // It does not wait, so that no pause blocks it: nothing is observed.
+        if let Some(control) = &mut self.flow_control {
+            control.passed(port, self.lanes.packet(slot));
+        }
+    }
+
     fn pool(&mut self, pool: u32) -> &mut SharedBuffer {
         &mut self.shared_buffers[pool as usize]
     }

@@ -274,30 +274,38 @@ counters! {
     roce_data_sent: PLAIN { digest: When::Never, csv: When::IfAny },
     /// Packets with payload that have reached a queue pair.
     roce_data_received: PLAIN { digest: When::Never, csv: When::IfAny },
+    /// Packets with payload that were dropped or lost on their way between queue pairs.
+    roce_data_lost: PLAIN { digest: When::Never, csv: When::IfAny },
     /// Acknowledgements that queue pairs have sent.
     roce_acks_sent: PLAIN { digest: When::Never, csv: When::IfAny },
     /// Acknowledgements that have reached a queue pair.
     roce_acks_received: PLAIN { digest: When::Never, csv: When::IfAny },
+    /// Acknowledgements that were dropped or lost on their way between queue pairs.
+    roce_acks_lost: PLAIN { digest: When::Never, csv: When::IfAny },
     /// Negative acknowledgements that queue pairs have sent.
     naks_sent: PLAIN { digest: When::Never, csv: When::IfAny, heading: Some("NAKs") },
     /// Negative acknowledgements that have reached a queue pair.
     naks_received: PLAIN { digest: When::Never, csv: When::IfAny },
+    /// Negative acknowledgements that were dropped or lost on their way.
+    naks_lost: PLAIN { digest: When::Never, csv: When::IfAny },
     /// Congestion notification packets that queue pairs have sent.
     cnps_sent: PLAIN { digest: When::Never, csv: When::IfAny, heading: Some("CNPs") },
     /// Congestion notification packets that have reached a queue pair.
     cnps_received: PLAIN { digest: When::Never, csv: When::IfAny },
+    /// Congestion notification packets that were dropped or lost on their way.
+    cnps_lost: PLAIN { digest: When::Never, csv: When::IfAny },
     /// Grants of credit that receivers of Ultra Ethernet have sent.
     pulls_sent: PLAIN { digest: When::Never, csv: When::IfAny, heading: Some("grants") },
     /// Grants of credit that have reached a sender.
     pulls_received: PLAIN { digest: When::Never, csv: When::IfAny },
-    /// Requests for credit that senders have sent.
+    /// Grants of credit that were dropped or lost on their way.
+    pulls_lost: PLAIN { digest: When::Never, csv: When::IfAny },
+    /// READ requests of RoCE, and requests for credit of Ultra Ethernet, that have left.
     requests_sent: PLAIN { digest: When::Never, csv: When::IfAny },
-    /// Requests for credit that have reached a receiver.
+    /// Requests that have reached the other end.
     requests_received: PLAIN { digest: When::Never, csv: When::IfAny },
-    /// READ requests that queue pairs have sent.
-    read_requests_sent: PLAIN { digest: When::Never, csv: When::IfAny },
-    /// READ requests that have reached a queue pair.
-    read_requests_received: PLAIN { digest: When::Never, csv: When::IfAny },
+    /// Requests that were dropped or lost on their way.
+    requests_lost: PLAIN { digest: When::Never, csv: When::IfAny },
 }
 
 impl Counters {
@@ -313,14 +321,16 @@ impl Counters {
 
     /// Sets the counts of packets of NICs' transports by type.
     pub fn set_types(&mut self, types: &PacketTypes) {
-        let PacketTypes { data, acks, naks, cnps, pulls, requests, read_requests } = *types;
-        (self.roce_data_sent, self.roce_data_received) = (data.sent, data.received);
-        (self.roce_acks_sent, self.roce_acks_received) = (acks.sent, acks.received);
-        (self.naks_sent, self.naks_received) = (naks.sent, naks.received);
-        (self.cnps_sent, self.cnps_received) = (cnps.sent, cnps.received);
-        (self.pulls_sent, self.pulls_received) = (pulls.sent, pulls.received);
-        (self.requests_sent, self.requests_received) = (requests.sent, requests.received);
-        (self.read_requests_sent, self.read_requests_received) = (read_requests.sent, read_requests.received);
+        let PacketTypes { data, acks, naks, cnps, pulls, requests } = *types;
+        (self.roce_data_sent, self.roce_data_received, self.roce_data_lost) =
+            (data.sent, data.received, data.lost);
+        (self.roce_acks_sent, self.roce_acks_received, self.roce_acks_lost) =
+            (acks.sent, acks.received, acks.lost);
+        (self.naks_sent, self.naks_received, self.naks_lost) = (naks.sent, naks.received, naks.lost);
+        (self.cnps_sent, self.cnps_received, self.cnps_lost) = (cnps.sent, cnps.received, cnps.lost);
+        (self.pulls_sent, self.pulls_received, self.pulls_lost) = (pulls.sent, pulls.received, pulls.lost);
+        (self.requests_sent, self.requests_received, self.requests_lost) =
+            (requests.sent, requests.received, requests.lost);
     }
 
     /// Returns the number of packets whose fate is known: in the end, as many as were sent.

@@ -169,6 +169,12 @@ impl FabricSpec {
         self.tiers.iter().chain([&self.nic]).any(|port| port.mechanisms.int.is_some())
     }
 
+    /// Some port adds the bytes of its state to packets, which grow on their way.
+    pub(crate) fn grows_packets(&self) -> bool {
+        let mut int = self.tiers.iter().chain([&self.nic]).filter_map(|port| port.mechanisms.int.as_ref());
+        int.any(|int| int.bytes_max() > 0)
+    }
+
     /// Whether a mechanism excludes the express engine at the ports that `port` describes.
     pub(crate) fn needs_general_engine(&self, port: &PortSpec, at_switch: bool) -> bool {
         let general = |active: Active, has_it| active.engine.is_general(at_switch, has_it);

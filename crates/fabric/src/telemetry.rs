@@ -31,10 +31,33 @@ pub(crate) struct Telemetry {
     /// The stamps of the last data packet that a host has received, by flow and host, until it sends on that flow. Only
     /// transports that acknowledge have some: a receiver of datagrams would never send.
     unreturned: BTreeMap<(u32, u32), Place>,
-    /// The stamps of acknowledgements that their host has not handled yet, by host and number.
-    returned: BTreeMap<(u32, u16), Place>,
-    /// The number that the stamps of an acknowledgement got last, by host.
-    last_numbers: BTreeMap<u32, u16>,
+    /// The stamps that acknowledgements have returned, by host.
+    returned: Vec<ReturnedStamps>,
+}
+
+/// The stamps of acknowledgements that their host has not handled yet.
+#[derive(Clone, Debug, Default)]
+struct ReturnedStamps {
+    /// The number that the stamps of an acknowledgement got last.
+    last_number: u16,
+    /// Their numbers and places; one alone unless the host handles acknowledgements late.
+    waiting: Vec<(u16, Place)>,
+}
+
+impl ReturnedStamps {
+    /// Keeps the stamps at `place`, and returns their number.
+    fn put(&mut self, place: Place) -> u16 {
+        // Numbers repeat after 65,535 acknowledgements of a host, which has handled this one long before.
+        self.last_number = self.last_number.checked_add(1).unwrap_or(1);
+        self.waiting.push((self.last_number, place));
+        self.last_number
+    }
+
+    /// Removes the stamps of this number.
+    fn take(&mut self, number: u16) -> Option<Place> {
+        let at = self.waiting.iter().position(|(waiting, _)| *waiting == number)?;
+        Some(self.waiting.swap_remove(at).1)
+    }
 }
 
 /// Where stamps are: one more than their index.
@@ -118,11 +141,12 @@ impl Telemetry {
         packet.ingress = 0;
         let Some(place) = self.leave(slot) else { return };
         let replaced = if packet.len == 0 {
-            // Numbers repeat after 65,535 acknowledgements of a host, which has handled this one long before.
-            let number = self.last_numbers.entry(packet.dst.0).or_default();
-            *number = number.checked_add(1).unwrap_or(1);
-            packet.ingress = *number;
-            self.returned.insert((packet.dst.0, packet.ingress), place)
+            let host = packet.dst.0 as usize;
+            if host >= self.returned.len() {
+                self.returned.resize(host + 1, ReturnedStamps::default());
+            }
+            packet.ingress = self.returned[host].put(place);
+            None
         } else if packet.flags.has(Flags::ACK) {
             self.unreturned.insert((packet.flow, packet.dst.0), place)
         } else {
@@ -136,8 +160,9 @@ impl Telemetry {
     /// Removes the stamps that `packet`, as it was delivered, has returned to its host.
     pub(crate) fn take_returned(&mut self, packet: &Packet) -> Option<Stamps> {
         let is_acknowledgement = packet.len == 0 && packet.ingress != 0;
-        let place =
-            is_acknowledgement.then(|| self.returned.remove(&(packet.dst.0, packet.ingress))).flatten()?;
+        let place = is_acknowledgement
+            .then(|| self.returned.get_mut(packet.dst.0 as usize)?.take(packet.ingress))
+            .flatten()?;
         let stamps = *self.places.get(place);
         self.places.give(place);
         Some(stamps)
@@ -202,7 +227,11 @@ mod tests {
             arrive(&mut telemetry, flow, 1_000, Flags::NONE, 0);
             arrive(&mut telemetry, 7, 1_000, Flags::ACK, 0);
         }
-        assert_eq!((telemetry.unreturned.len(), telemetry.returned.len()), (1, 0));
+        assert_eq!(
+            (telemetry.unreturned.len(), telemetry.returned.len()),
+            (1, 0),
+            "no acknowledgement has come"
+        );
     }
 
     #[test]
@@ -211,8 +240,8 @@ mod tests {
         let [first, second] = [10, 20].map(|bytes| arrive(&mut telemetry, 7, 0, Flags::ACK, bytes));
         let mut queue_of = |packet| telemetry.take_returned(packet).map(|stamps| stamps.queue_bytes());
         assert_eq!([queue_of(&first), queue_of(&second), queue_of(&first)], [Some(10), Some(20), None]);
-        assert!(telemetry.returned.is_empty());
-        telemetry.last_numbers.insert(1, u16::MAX);
+        assert!(telemetry.returned.iter().all(|host| host.waiting.is_empty()));
+        telemetry.returned[1].last_number = u16::MAX;
         assert_eq!(arrive(&mut telemetry, 7, 0, Flags::ACK, 0).ingress, 1);
     }
 }

@@ -13,7 +13,7 @@ use plimsoll_results::outcome::Supply;
 use plimsoll_results::run_dir::Existing;
 use plimsoll_results::stats;
 use plimsoll_scenario::model::{Model, Run as RunTimes};
-use plimsoll_scenario::{Overrides, Point, ScenarioError, replicate_seed};
+use plimsoll_scenario::{Point, ScenarioError, replicate_seed};
 use plimsoll_sim::batch::BatchError;
 use plimsoll_sim::{Progress, RunError};
 use plimsoll_stats::search::{self, Objectives};
@@ -523,10 +523,10 @@ impl<'a> Driver<'a> {
     }
 
     fn models_at(&mut self, load: f64) -> Result<&[Model], SearchStop> {
-        let AskedLine { scenario, over, .. } = self.asked;
+        let AskedLine { scenario, over, question, .. } = self.asked;
         let written = over.written(load);
         if !self.models.contains_key(&written) {
-            let mut overrides = Overrides { replicates: 1, ..scenario.overrides().clone() };
+            let mut overrides = question.overrides(scenario);
             overrides.set.push(format!("{}={written}", over.key));
             overrides.set.extend(self.length.map(|(pace, messages)| pace.length(messages, load)));
             let scenario = scenario.with_overrides(&overrides).map_err(SearchStop::Scenario)?;

@@ -189,8 +189,13 @@ impl Lines {
             text.push_str(&format!("; {}x {word} than {}", figures::number(ratio), base.name));
         }
         if line.is_not_monotone() {
+            let is_peak = line.side() == Side::Above
+                && variant.loads.last().is_some_and(|at| at.state == SearchState::Sinks);
             text.push_str(match self.over.is_load() {
                 true => "; a higher load met them again, so the line is the first to be violated",
+                false if is_peak => {
+                    "; a value beyond it violated them again, so the knee is the first to meet them"
+                }
                 false => "; a value beyond it met them again, so the knee is the first to be violated",
             });
         }
@@ -250,11 +255,16 @@ impl Lines {
         let shown = |value: f64| self.over.shown(value);
         let (what, line) = (self.objectives(), &variant.line);
         let (low, high) = (shown(self.over.low), shown(self.over.high));
-        let at_both =
-            |verb: &str| format!("{verb} {what} at {low} and at {high}: no knee is known between them");
+        let at_both = |verb: &str, state: SearchState| {
+            let agree = variant.loads.iter().filter(|at| at.state == state).count().saturating_sub(2);
+            let between = if agree == 1 { "value" } else { "values" };
+            format!(
+                "{verb} {what} at {low} and at {high}, and at {agree} {between} between them: no change was found"
+            )
+        };
         let mut text = match (line.found(), line.load()) {
-            (Found::Always, _) => return (at_both("meets"), true),
-            (Found::Never, _) => at_both("violates"),
+            (Found::Always, _) => return (at_both("meets", SearchState::Keeps), true),
+            (Found::Never, _) => at_both("violates", SearchState::Sinks),
             (Found::Line, Some(knee)) => {
                 let (knee, range) = (shown(knee), self.range(line));
                 match line.side() {

@@ -117,6 +117,11 @@ impl LineQuestion {
         })
     }
 
+    /// Returns the overrides of a run of the search, before a value is set: of its variants alone.
+    pub(crate) fn overrides(&self, scenario: &Scenario) -> Overrides {
+        Overrides { replicates: 1, variants: self.variants.clone(), ..scenario.overrides().clone() }
+    }
+
     /// Returns the key to search: a load, or, within the range that is given, any key whose values at both ends of the
     /// range the scenario accepts.
     fn searched(&self, scenario: &Scenario) -> Result<Over, LineQuestionError> {
@@ -133,7 +138,7 @@ impl LineQuestion {
             (Err(OverError::Unknown { key, .. }), Some(within)) => {
                 let over = Over::of_key(scenario.points(), &key, within).map_err(part)?;
                 for end in [over.low, over.high] {
-                    let mut overrides = Overrides { replicates: 1, ..scenario.overrides().clone() };
+                    let mut overrides = self.overrides(scenario);
                     overrides.set.push(format!("{key}={}", over.written(end)));
                     scenario.with_overrides(&overrides).map_err(LineQuestionError::Scenario)?;
                 }

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 pub use describe::{Carrier, Description, Family, Feature, HostWide};
 pub use endpoint::{Endpoint, PathFacts};
-pub use packet_types::{AtBothEnds, PacketTypes};
+pub use packet_types::{PacketTypes, TypeCounts};
 pub use unused::{UnusedKey, unused_keys};
 
 /// Makes the enum of kinds and their descriptions from one list.

@@ -34,6 +34,16 @@ pub struct Overrides {
     /// Texts that are read in place of files on the disk, by the names that the scenario has for them. Each has to be
     /// read, and the scenario's own table `files` may not have that name.
     pub files: BTreeMap<String, String>,
+    /// The names of the variants that are checked and run; all if empty. The others have their value of a key that is
+    /// set here, which need not be valid in them.
+    pub variants: Vec<String>,
+}
+
+impl Overrides {
+    /// Returns whether the variant of this name is checked and run.
+    fn has(&self, variant: &str) -> bool {
+        self.variants.is_empty() || self.variants.iter().any(|name| name == variant)
+    }
 }
 
 /// A checked scenario: all its runs are possible.

@@ -61,6 +61,7 @@ fn build_with(model: &Model, window: Option<ReplayWindow>) -> Result<BuiltWorld,
     let hooks = SimHooks {
         capture: model.observe.packets.map(|room| Box::new(packet_capture(room, &spec))),
         recorder: window.map(|window| Box::new(PacketRecorder::new(window, &spec.network))),
+        lost_types: model.families().any(|family| family.carrier.is_nic()).then(BTreeMap::new),
         ..SimHooks::default()
     };
     let counted = Counted::of(&spec);
@@ -153,7 +154,7 @@ impl BuiltWorld {
         let mut counters = *fabric.counters();
         counters.retransmissions = connections.iter().map(|connection| connection.retransmissions).sum();
         counters.timeouts = connections.iter().map(|connection| connection.timeouts).sum();
-        counters.set_types(&hosts.packet_types());
+        counters.set_types(&hosts.packet_types(&fabric));
         capacity::check(fabric.network(), self.fastest_fault, &connections, &readings, end);
         let mechanisms = self.counted.uses(&counters, &fabric.buffer_uses());
         let circuits = fabric.take_circuit_log(end).unwrap_or_default();

@@ -1,8 +1,11 @@
 //! [`SimHooks`]: the notes that a simulated world takes of its fabric's events.
 
+use std::collections::BTreeMap;
+
 use plimsoll_fabric::net::{Packet, PortId};
 use plimsoll_fabric::{Fabric, Hooks, LostAt};
 use plimsoll_mechanisms::pfc::Signal;
+use plimsoll_mechanisms::transports::PacketTypes;
 use plimsoll_units::Time;
 
 use crate::hosts::datagram_workload;
@@ -19,6 +22,8 @@ pub(crate) struct SimHooks {
     pub(crate) room: Vec<PortId>,
     /// The workloads whose raw packets were lost, one entry a packet: no transport sends those again.
     pub(crate) lost: Vec<u16>,
+    /// The lost packets of each flow by type, where some workload has queue pairs.
+    pub(crate) lost_types: Option<BTreeMap<u32, PacketTypes>>,
     /// The event needs a step after it: something has arrived, a raw packet was lost, a workload has acted, or a port
     /// is paused.
     pub(crate) has_aftermath: bool,
@@ -72,8 +77,19 @@ impl Hooks for SimHooks {
 }
 
 impl SimHooks {
+    /// Adds the packets that were lost in another logical process.
+    pub(crate) fn absorb(&mut self, other: &SimHooks) {
+        if let (Some(own), Some(other)) = (&mut self.lost_types, &other.lost_types) {
+            other.iter().for_each(|(flow, types)| *own.entry(*flow).or_default() += *types);
+        }
+    }
+
     /// `packet` will not arrive with its payload: a workload of single datagrams learns of it.
     pub(crate) fn loses(&mut self, packet: &Packet) {
+        if let Some(lost) = &mut self.lost_types {
+            let types = lost.entry(packet.flow).or_default();
+            types.of(packet.len.into(), packet.flags).lost += 1;
+        }
         self.lost.extend(datagram_workload(packet.flow));
         self.has_aftermath |= !self.lost.is_empty();
     }

@@ -22,10 +22,17 @@
 //! ```text
 //! met ─────┐                    ┌───── met        met ─────────── met
 //!          └── violated   violated ─┘             violated ─ violated
-//! below the line            above the line        no knee is known: the search ends
+//! below the line            above the line        ends that agree: four values between them are run
+//!
+//! met ──┐      ┌── met      violated ──┐      ┌── violated
+//!       └ violated                      └ met ─┘
+//! below the line, up to     above the line, up to the
+//! the first violation       lowest value that meets them
 //! ```
 //!
-//! From then on, steps 3 to 6 apply, from the end that meets the objectives to the one that does not.
+//! From then on, steps 3 to 6 apply, from the end that meets the objectives to the one that does not. Where a value
+//! between ends that agree differs from them, the search is for the change next to the lower end: the other one, beyond
+//! it, is not searched for, and the result says that it is there.
 //!
 //! The 95 % confidence *interval* of the line runs from the highest load that meets every objective to the lowest that
 //! violates one. A load that meets them above an open one whose runs are over a limit in the mean does not count as a
@@ -147,6 +154,11 @@ pub struct Search<O: Objectives> {
 /// The step upwards while every load meets the objectives.
 const STEP: f64 = 1.5;
 
+/// The values that are run between two ends of a range that agree, evenly spaced; beside today's.
+const INSIDE: u32 = 4;
+/// A range that spans more than this factor has these values evenly spaced in the logarithm.
+const WIDE: f64 = 10.0;
+
 /// Rounds a load to the four significant digits with which it is run.
 pub fn rounded(load: f64) -> f64 {
     format!("{load:.3e}").parse().unwrap_or(load)
@@ -188,6 +200,11 @@ impl<O: Objectives> Search<O> {
         loop {
             let open = self.loads.keys().copied().find(|&bits| self.state(bits) == SearchState::Running);
             if open.is_none() {
+                let inside = self.missing_inside();
+                if !inside.is_empty() {
+                    self.loads.extend(inside.into_iter().map(|load| (load.to_bits(), BTreeMap::new())));
+                    continue;
+                }
                 if let Some(load) = self.next_load() {
                     self.loads.entry(load.to_bits()).or_default();
                     continue;
@@ -227,9 +244,8 @@ impl<O: Objectives> Search<O> {
 
     /// Returns the current estimate of the line; it is final once no more runs are needed.
     pub fn line(&self) -> Line {
-        let SearchRange { low, high, .. } = self.range;
         let side = self.side();
-        let (nearest, farthest) = side.ends(low, high);
+        let (nearest, farthest) = side.ends(self.range.low, self.far_end());
         let judged = |found, load, kept, sunk, binding, not_monotone| {
             let (low, high) = side.ends(kept, sunk);
             Line::from(Judged { found, load, low, high, binding, not_monotone, side })
@@ -241,6 +257,7 @@ impl<O: Objectives> Search<O> {
             return judged(Found::Undecided, None, None, None, None, false);
         }
         let Bracket { kept, sunk, above, .. } = self.known();
+        let above = above || self.differs_inside().is_some();
         let found = match (kept, sunk) {
             (None, Some(sunk)) if !side.is_nearer(nearest, sunk) => Found::Never,
             (Some(kept), None) if !side.is_nearer(kept, farthest) => Found::Always,
@@ -258,8 +275,46 @@ impl<O: Objectives> Search<O> {
         })
     }
 
+    /// Returns the states of the lower end of the range and of its [`far_end`](Self::far_end).
     fn states_of_ends(&self) -> (SearchState, SearchState) {
-        (self.state_of(self.range.low), self.state_of(self.range.high))
+        (self.state_of(self.range.low), self.state_of(self.far_end()))
+    }
+
+    /// Returns the upper end of the range; of another key than a load, if both ends agree, the lowest value between
+    /// them that differs from them, where there is one.
+    fn far_end(&self) -> f64 {
+        self.differs_inside().unwrap_or(self.range.high)
+    }
+
+    /// Returns the lowest value between two ends of the range of another key that agree, which differs from them.
+    fn differs_inside(&self) -> Option<f64> {
+        let ends = [self.range.low, self.range.high].map(|end| self.state_of(end));
+        let other = match ends {
+            _ if self.range.axis.side.is_some() => return None,
+            [SearchState::Keeps, SearchState::Keeps] => SearchState::Sinks,
+            [SearchState::Sinks, SearchState::Sinks] => SearchState::Keeps,
+            _ => return None,
+        };
+        self.loads.keys().copied().find(|bits| self.state(*bits) == other).map(f64::from_bits)
+    }
+
+    /// Returns the values that are still to be run between two ends of the range of another key that agree.
+    fn missing_inside(&self) -> Vec<f64> {
+        let SearchRange { low, high, start, axis, .. } = self.range;
+        if axis.side.is_some() || !self.are_ends_judged() || self.has_knee() {
+            return Vec::new();
+        }
+        let at = |step: u32| {
+            let share = f64::from(step) / f64::from(INSIDE + 1);
+            axis.rounded(if high > WIDE * low {
+                low * (high / low).powf(share)
+            } else {
+                low + share * (high - low)
+            })
+        };
+        let mut inside: Vec<f64> = (1..=INSIDE).map(at).chain([start]).collect();
+        inside.retain(|load| !self.loads.contains_key(&load.to_bits()));
+        inside
     }
 
     /// Returns whether the runs at both ends decide; true where the side is known without them.
@@ -280,7 +335,8 @@ impl<O: Objectives> Search<O> {
         if self.ruled_out {
             return 0;
         }
-        let SearchRange { low, high, precision, axis, .. } = self.range;
+        let SearchRange { low, precision, axis, .. } = self.range;
+        let high = self.far_end();
         let running = self.loads.keys().copied().filter(|&bits| self.state(bits) == SearchState::Running);
         let pending: usize = running.map(|bits| self.missing(bits).len()).sum();
         let Bracket { kept, sunk, .. } = self.known();
@@ -290,7 +346,7 @@ impl<O: Objectives> Search<O> {
             || sunk.is_some_and(|sunk| !side.is_nearer(nearest, sunk))
             || (axis.side.is_none() && pending == 0 && !self.has_knee())
         {
-            return pending;
+            return pending + self.missing_inside().len() * self.looks.all()[0] as usize;
         }
         let width = (sunk.unwrap_or(farthest) / kept.unwrap_or(nearest)).ln().abs() / (1.0 + precision).ln();
         let steps = width.max(1.0).log2().ceil();
@@ -376,7 +432,8 @@ impl<O: Objectives> Search<O> {
         (0..self.objectives.count()).any(|objective| strain(objective).is_some_and(|strain| strain > 1.0))
     }
 
-    /// Returns whether the ends of the range of another key than a load differ, so that a knee is between them.
+    /// Returns whether the lower and the far end of the range of another key than a load differ, so that a knee is
+    /// between them.
     fn has_knee(&self) -> bool {
         let (low, high) = self.states_of_ends();
         self.are_ends_judged() && low != high
@@ -384,7 +441,8 @@ impl<O: Objectives> Search<O> {
 
     /// Chooses the next load to try, once all that have been tried are judged.
     fn next_load(&self) -> Option<f64> {
-        let SearchRange { low, high, precision, axis, .. } = self.range;
+        let SearchRange { low, precision, axis, .. } = self.range;
+        let high = self.far_end();
         if axis.side.is_none() {
             if !self.has_knee() {
                 return None;
@@ -436,9 +494,9 @@ impl<O: Objectives> Search<O> {
     }
 
     fn known(&self) -> Bracket {
-        let side = self.side();
-        let mut states: Vec<(f64, SearchState)> =
-            self.loads.keys().map(|&bits| (f64::from_bits(bits), self.state(bits))).collect();
+        let (side, last) = (self.side(), self.far_end());
+        let loads = self.loads.keys().map(|&bits| f64::from_bits(bits)).filter(|load| *load <= last);
+        let mut states: Vec<(f64, SearchState)> = loads.map(|load| (load, self.state_of(load))).collect();
         if side == Side::Above {
             states.reverse();
         }

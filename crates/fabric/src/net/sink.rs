@@ -69,6 +69,13 @@ pub trait Sink {
     /// A packet that had [`entered`](Sink::entered) `port` starts to be sent, or was dropped after all.
     fn left(&mut self, _port: PortId, _slot: Slot) {}
 
+    /// A packet of `port`, which was built to report those that wait, starts to be sent at `now` without having waited:
+    /// [`entered`](Sink::entered) and [`left`](Sink::left) in one.
+    fn passed(&mut self, now: Time, port: PortId, slot: Slot) {
+        self.entered(now, port, slot);
+        self.left(port, slot);
+    }
+
     /// Returns the buffer memory of number `pool`, for a port with a [`SharedRoom`](super::port::SharedRoom). A world
     /// without such ports has none.
     fn pool(&mut self, pool: u32) -> &mut SharedBuffer {

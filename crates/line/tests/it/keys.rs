@@ -71,7 +71,11 @@ fn a_rate_meets_a_time_from_its_knee_on() {
 #[test]
 fn ends_that_agree_have_no_knee() {
     for (objective, found, words) in [
-        ("mean(w) < 1ms", Found::Always, "w) < 1ms at 1us and at 20us: no knee is known between them"),
+        (
+            "mean(w) < 1ms",
+            Found::Always,
+            "w) < 1ms at 1us and at 20us, and at 4 values between them: no change was found",
+        ),
         ("mean(w) < 2us", Found::Never, "violates mean(w) < 2us at 1us and at 20us"),
         ("unfinished(w) == 0", Found::Always, "meets unfinished(w) == 0 at 1us and at 20us"),
         ("unfinished(*) == 1", Found::Never, "violates unfinished(*) == 1 at 1us and at 20us"),
@@ -80,6 +84,36 @@ fn ends_that_agree_have_no_knee() {
         assert_eq!(lines.variants[0].line.found(), found, "{objective}");
         assert!(lines.sentences()[0].contains(words), "{:?}", lines.sentences());
     }
+}
+
+/// A buffer of 5 KB has no room for the threshold of the second variant, which is not asked for and keeps its own.
+#[test]
+fn a_value_is_given_to_the_variants_that_are_asked_for_alone() {
+    let text = "version = 1\ntitle = 'two variants'\n[run]\nduration = '20ms'\n\
+                [topology]\nkind = 'dumbbell'\nleft = 1\nright = 1\nrate = '10Gbps'\nbottleneck_rate = '10Gbps'\n\
+                delay = '1us'\n\
+                [port.switch]\nbuffer = '100KB'\n\
+                [workload.w]\nkind = 'packets'\nfrom = 'h0'\nto = 'h1'\nsize = '1000B'\nload = '5Mbps'\n\
+                [variant.plain]\n[variant.pauses]\nport.switch.pfc = { xoff = '60KB' }\n";
+    let scenario = Scenario::parse("two.toml", text, Path::new(".")).unwrap();
+    let ask = |variants: &[&str]| {
+        let question = LineQuestion {
+            slo: vec!["mean(w) < 20us".to_owned()],
+            over: Some("port.switch.buffer".to_owned()),
+            within: Some("5KB..40KB".to_owned()),
+            variants: variants.iter().map(|name| (*name).to_owned()).collect(),
+            ..LineQuestion::default()
+        };
+        let asked = question.ask(&scenario).map_err(|error| error.to_string())?;
+        let room = Room { threads: bench::threads(None), memory_max: u64::MAX };
+        draw(&asked, None, Existing::Resume, room, &Silent).map_err(|error| error.to_string())
+    };
+    let refused = ask(&[]).unwrap_err();
+    assert!(refused.contains("flow control needs 67.084KB of buffer"), "{refused}");
+    assert!(ask(&["pauses"]).is_err());
+    let lines = ask(&["plain"]).unwrap();
+    assert_eq!(lines.variants.len(), 1);
+    assert_eq!(lines.variants[0].line.found(), Found::Always);
 }
 
 #[test]

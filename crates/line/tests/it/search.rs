@@ -208,17 +208,40 @@ fn the_ends_show_on_which_side_of_a_knee_objectives_are_met() {
 #[test]
 fn ends_that_agree_or_do_not_decide_end_the_search() {
     let at = |states: &[(f64, SearchState)]| states.iter().map(|(load, _)| *load).collect::<Vec<_>>();
-    // A valley between the ends is not looked for.
-    let (line, _, loads) = search(KEY, |load, _| if load == 0.4 { 0.5 } else { 0.001 });
-    assert_eq!((line.found(), line.load(), at(&loads)), (Found::Always, None, vec![0.004, 0.99]));
+    // Geometric between 0.004 and 0.99, with today's 0.4; then in equal steps.
+    let inside = vec![0.004, 0.01204, 0.03627, 0.1092, 0.3288, 0.4, 0.99];
+    let (line, runs, loads) = search(KEY, |_, _| 0.001);
+    assert_eq!((line.found(), line.load(), at(&loads)), (Found::Always, None, inside.clone()));
+    assert!(!line.is_not_monotone() && runs < 60, "{runs}");
     let (line, _, loads) = search(KEY, |_, _| 0.5);
-    assert_eq!((line.found(), line.load(), at(&loads)), (Found::Never, None, vec![0.004, 0.99]));
+    assert_eq!((line.found(), line.load(), at(&loads)), (Found::Never, None, inside));
+    let narrow = SearchRange { low: 2.0, start: 3.0, high: 7.0, ..KEY };
+    let (line, _, loads) = search(narrow, |_, _| 0.5);
+    assert_eq!((line.found(), at(&loads)), (Found::Never, vec![2.0, 3.0, 4.0, 5.0, 6.0, 7.0]));
+    let axis = SearchAxis { side: None, is_whole: true };
+    let (_, _, loads) = search(SearchRange { low: 1.0, start: 1.0, high: 2.0, axis, ..KEY }, |_, _| 0.5);
+    assert_eq!(at(&loads), [1.0, 2.0], "no whole number is between them");
     let open = |replicate: u32| 0.01 + if replicate.is_multiple_of(2) { 0.005 } else { -0.005 };
     let (line, _, loads) = search(KEY, |load, replicate| if load > 0.5 { open(replicate) } else { 0.001 });
     assert_eq!(
         (line.found(), line.low(), line.high(), at(&loads)),
         (Found::Undecided, None, None, vec![0.004, 0.99])
     );
+}
+
+/// A valley violates the objective from 0.05 to 0.5, a peak meets it there: the change next to the lower end is found.
+#[test]
+fn a_change_between_ends_that_agree_is_found() {
+    for (outside, within, side) in [(0.001, 0.5, Side::Below), (0.5, 0.001, Side::Above)] {
+        let share = |load: f64, _| if (0.05..0.5).contains(&load) { within } else { outside };
+        let (line, _, loads) = search(KEY, share);
+        assert_eq!((line.found(), line.side()), (Found::Line, side), "{loads:?}");
+        let (low, high) = (line.low().unwrap(), line.high().unwrap());
+        assert!(low < 0.05 && 0.05 <= high && high / low < 1.06, "{line:?}");
+        assert!(line.is_not_monotone(), "the other change is there: {line:?}");
+        let ends = [loads[0].1, loads[loads.len() - 1].1];
+        assert_eq!(ends, if side == Side::Below { [SearchState::Keeps; 2] } else { [SearchState::Sinks; 2] });
+    }
 }
 
 #[test]

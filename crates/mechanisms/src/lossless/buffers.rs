@@ -53,6 +53,17 @@ impl BufferPeaks {
         }
     }
 
+    /// Returns whether merging `other` may change these peaks: never if it uses neither shared memory nor headroom, and
+    /// its headroom is no smaller than the one that is known.
+    #[inline]
+    fn may_change(&self, other: &BufferPeaks) -> bool {
+        other.shared > 0
+            || other.headroom > 0
+            || self.threshold == 0
+            || self.headroom_size == 0
+            || other.headroom_size < self.headroom_size
+    }
+
     /// Merges the peaks of another switch, or of the same after that.
     pub fn merge(&mut self, other: BufferPeaks) {
         let own = (self.headroom, self.headroom_size);
@@ -122,14 +133,14 @@ impl IngressBuffers {
     /// If `priority` is 8 or more, or there are fewer links or ports.
     pub fn admit(&self, ingress: u16, egress: usize, priority: u8, bytes: u64) -> Result<(), Refusal> {
         let account = &self.accounts[usize::from(ingress)][usize::from(priority)];
+        if account.held + bytes <= self.plan.reserve {
+            return Ok(());
+        }
         let in_shared = self.fits(account, bytes);
         if self.plan.lossless.has(priority) {
             let full = self.plan.headroom[usize::from(ingress)];
             let missing = (account.headroom + bytes).saturating_sub(full);
             return if in_shared || missing == 0 { Ok(()) } else { Err(Refusal::Headroom { missing }) };
-        }
-        if account.held + bytes <= self.plan.reserve {
-            return Ok(());
         }
         if !in_shared {
             return Err(Refusal::Ingress);
@@ -165,7 +176,10 @@ impl IngressBuffers {
         // Headroom is used above the threshold, and where the shared memory is full.
         let used = if account.headroom > 0 { (shared + account.headroom).max(after) } else { shared };
         let (headroom, headroom_size) = (account.headroom, plan.headroom[usize::from(ingress)]);
-        self.peaks.merge(BufferPeaks { shared: used, threshold: after, headroom, headroom_size });
+        let peaks = BufferPeaks { shared: used, threshold: after, headroom, headroom_size };
+        if self.peaks.may_change(&peaks) {
+            self.peaks.merge(peaks);
+        }
         let pauses = account.headroom > 0 || shared > 0 && shared >= after;
         if !pauses || account.is_paused {
             return None;
@@ -208,6 +222,38 @@ impl IngressBuffers {
             }
             !resumes
         });
+    }
+
+    /// A packet of `bytes` from the link `ingress`, which was admitted, leaves by the port `egress` at once: an arrival
+    /// and a departure in one. `signal` receives each link whose sender is to be paused, or may resume.
+    ///
+    /// # Panics
+    /// If `priority` is 8 or more, or there are fewer links or ports.
+    pub fn on_passing(
+        &mut self,
+        ingress: u16,
+        egress: usize,
+        priority: u8,
+        bytes: u64,
+        mut signal: impl FnMut(u16, Signal),
+    ) {
+        let account = &self.accounts[usize::from(ingress)][usize::from(priority)];
+        // Within the reserve, where nobody is paused, only the use of the memory could be noted.
+        if account.held + bytes <= self.plan.reserve && account.headroom == 0 && self.paused.is_empty() {
+            if self.plan.lossless.has(priority) {
+                let threshold = self.plan.threshold_bytes(self.shared_used);
+                let headroom_size = self.plan.headroom[usize::from(ingress)];
+                let peaks = BufferPeaks { shared: 0, threshold, headroom: 0, headroom_size };
+                if self.peaks.may_change(&peaks) {
+                    self.peaks.merge(peaks);
+                }
+            }
+            return;
+        }
+        if let Some(pause) = self.on_arrival(ingress, egress, priority, bytes) {
+            signal(ingress, pause);
+        }
+        self.on_departure(ingress, egress, priority, bytes, signal);
     }
 
     /// Forgets the signals sent to the sender on the link `ingress`, as the link has failed or come back. The sender is

@@ -93,6 +93,9 @@ impl ScenarioBuilder {
         let variants: Vec<(Arc<str>, ValueNode)> =
             variants.into_iter().map(|(name, over)| self.laid(&root, name, over, &of_presets)).collect();
         self.end_sweeps(&mut axes, &settings, &variants);
+        self.nowhere(&settings, &axes, &variants);
+        let all = variants.len();
+        let variants: Vec<_> = variants.into_iter().filter(|(name, _)| overrides.has(name)).collect();
         let combinations =
             axes.iter().fold(variants.len(), |total, axis| total.saturating_mul(axis.values.len()));
         if combinations.saturating_mul(replicates as usize) > POINTS_MAX {
@@ -114,16 +117,18 @@ impl ScenarioBuilder {
             }
         }
         self.overridden(&settings, &axes, &variants);
-        self.nowhere(&settings, &axes, &variants);
         if self.errors.is_empty() {
-            self.unread_files(&root);
+            // A variant that is left out may read a file that the others do not.
+            if variants.len() == all {
+                self.unread_files(&root);
+            }
             let mut unused = UnusedKeys::default();
             merged.iter().for_each(|run: &Merged| unused.add(&run.tree, &run.model));
             self.warnings.extend(unused.reports(&self.sources, &self.presets));
             self.errors.extend(twice::values(&self.sources, &axes, merged.iter().map(Merged::digest)));
         }
-        self.errors.finish(&self.sources, variants.len());
-        self.warnings.finish(&self.sources, variants.len());
+        self.errors.finish(&self.sources, all);
+        self.warnings.finish(&self.sources, all);
         if self.errors.is_empty() { self.number(merged, replicates) } else { Vec::new() }
     }
 

@@ -8,6 +8,7 @@ use plimsoll_units::Time;
 
 use super::Hosts;
 use super::connection::HostConnection;
+use super::flow_number::datagram_workload;
 use super::messages::Announcement;
 use crate::observe::SenderState;
 use crate::parallel::process::Process;
@@ -103,11 +104,19 @@ impl Hosts {
         }))
     }
 
-    /// Returns the packets of all queue pairs by type.
-    pub(crate) fn packet_types(&self) -> PacketTypes {
+    /// Returns the packets of all queue pairs by type, with those that `fabric` has lost.
+    pub(crate) fn packet_types(&self, fabric: &SimFabric) -> PacketTypes {
         let mut types = self.closed_types;
         self.connections.iter().flatten().for_each(|open| types += open.packet_types());
+        let lost = fabric.hooks().lost_types.iter().flatten();
+        let of_pairs = lost.filter(|(flow, _)| self.is_of_nics(fabric.network(), **flow));
+        of_pairs.for_each(|(_, lost)| types += *lost);
         types
+    }
+
+    /// Returns whether NICs carry a flow: another transport may be beside them.
+    fn is_of_nics(&self, network: &Network, flow: u32) -> bool {
+        datagram_workload(flow).is_none() && self.is_carried_by_nics(self.workload_of(network, flow))
     }
 
     /// Returns the payload that workloads sent and received, by interval.

@@ -68,7 +68,7 @@ impl Hosts {
                 let (half, peer) = (connection.half_of(end), connection.half_of(end.other()));
                 let awaits_answer = match &half.endpoint {
                     Endpoint::Tcp(_) => continue,
-                    Endpoint::Roce(pair) => pair.awaits_answer(&config.roce),
+                    Endpoint::Roce(pair) => pair.awaits_answer(),
                     Endpoint::Uet(pdc) => pdc.awaits_answer(&config.uet),
                 };
                 let starts: Vec<u64> = half.messages.unfinished_starts(&peer.messages).collect();

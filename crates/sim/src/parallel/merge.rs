@@ -48,6 +48,7 @@ pub(super) fn merge(
 /// Merges the part for which the world of `process` was responsible into `world`. Both are settled.
 fn absorb(world: &mut World, other: World, end: Time, plan: &LpPlan, process: u8) {
     world.hosts.absorb(other.hosts, |host| plan.process_of(Node::Host(host)) == process);
+    world.fabric.hooks_mut().absorb(other.fabric.hooks());
     let links = other.fabric.network().links().iter();
     let is_other: Vec<bool> = links.map(|link| plan.process_of(link.from) == process).collect();
     world.fabric.absorb(other.fabric, other.sources.events, end, |port| is_other[port.0 as usize]);

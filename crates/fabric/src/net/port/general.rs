@@ -275,8 +275,7 @@ impl General {
         }
         if self.passes(now, waiting.size, waiting.priority) {
             if self.accounts::<KIND>() {
-                sink.entered(now, id, slot);
-                sink.left(id, slot);
+                sink.passed(now, id, slot);
             }
             if self.shares::<KIND>() {
                 self.on_departure(u64::from(waiting.size), sink);
@@ -504,7 +503,8 @@ impl General {
         if self.busy_until > now || (self.waiting == 0 && !self.ends_matter) {
             return;
         }
-        let next = self.pop(id, now, sink);
+        let is_idle = self.waiting == 0 && self.rest.discipline.is_idle_when_empty();
+        let next = if is_idle { None } else { self.pop(id, now, sink) };
         if self.shares::<KIND>() {
             self.on_departure(next.as_ref().map_or(0, |next| u64::from(next.waiting.size)), sink);
         }

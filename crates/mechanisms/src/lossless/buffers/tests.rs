@@ -264,6 +264,12 @@ proptest! {
         for (ingress, egress, is_lossless, bytes, leaves) in packets {
             let priority = if is_lossless { 3 } else { 0 };
             if buffers.admit(ingress, egress, priority, bytes).is_ok() {
+                let (mut passing, mut both) = (buffers.clone(), buffers.clone());
+                let (mut of_passing, mut of_both) = (Vec::new(), Vec::new());
+                passing.on_passing(ingress, egress, priority, bytes, |link, signal| of_passing.push((link, signal)));
+                of_both.extend(both.on_arrival(ingress, egress, priority, bytes).map(|signal| (ingress, signal)));
+                both.on_departure(ingress, egress, priority, bytes, |link, signal| of_both.push((link, signal)));
+                prop_assert_eq!((passing, of_passing), (both, of_both), "a packet that passes arrives and departs");
                 let signal = buffers.on_arrival(ingress, egress, priority, bytes);
                 prop_assert!(signal.is_none() || !paused[usize::from(ingress)], "paused once");
                 paused[usize::from(ingress)] |= signal.is_some();

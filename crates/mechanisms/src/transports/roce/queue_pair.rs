@@ -8,7 +8,7 @@ use super::requests::RequestSide;
 use super::responses::{Answer, ResponseSide};
 use crate::tcp::{Counters, Delivered, EcnField, Flags, TcpSegment, WindowState};
 use crate::telemetry::Stamps;
-use crate::transports::packet_types::{AtBothEnds, PacketTypes};
+use crate::transports::packet_types::PacketTypes;
 
 /// One end of a connection of the RoCE family.
 ///
@@ -19,8 +19,9 @@ use crate::transports::packet_types::{AtBothEnds, PacketTypes};
 /// On the wire a data packet that asks for an acknowledgement has CWR; an acknowledgement has ACK, a NAK has CWR as
 /// well, one that echoes a mark ECE, and the packet that arrived instead as a SACK block if repair is selective; a CNP
 /// has ECE and no ACK, and a READ request CWR and no ACK, with its number for an acknowledgement number
-/// ([`TcpSegment::is_read_request`]). The acknowledgement number of data is the number of the transmission, which the sequence number
-/// of an acknowledgement echoes. As in TCP, ACK on data says that the receiver answers, and so returns telemetry.
+/// ([`TcpSegment::is_read_request`]). The acknowledgement number of data is the number of the transmission, which the
+/// sequence number of an acknowledgement echoes. As in TCP, ACK on data says that the receiver answers, and so returns
+/// telemetry.
 #[derive(Debug)]
 pub struct QueuePair {
     requests: RequestSide,
@@ -72,7 +73,7 @@ impl QueuePair {
         stamps: Option<&Stamps>,
     ) -> Delivered {
         self.heard += 1;
-        self.of_type(segment).received += 1;
+        self.types.of(segment.len, segment.flags).received += 1;
         let mut delivered = Delivered::default();
         if segment.len > 0 {
             self.marked += u64::from(segment.ecn == EcnField::Ce);
@@ -111,20 +112,8 @@ impl QueuePair {
             },
         };
         self.sent += 1;
-        self.of_type(&segment).sent += 1;
+        self.types.of(segment.len, segment.flags).sent += 1;
         Some(segment)
-    }
-
-    /// Returns the counts of packets like `segment`.
-    fn of_type(&mut self, segment: &TcpSegment) -> &mut AtBothEnds {
-        let types = &mut self.types;
-        match (segment.len, segment.flags) {
-            (1.., _) => &mut types.data,
-            (0, _) if segment.is_read_request() => &mut types.read_requests,
-            (0, flags) if !flags.has(Flags::ACK) => &mut types.cnps,
-            (0, flags) if flags.has(Flags::CWR) => &mut types.naks,
-            (0, _) => &mut types.acks,
-        }
     }
 
     /// Returns whether the next segment that leaves answers the other end's data.
@@ -154,8 +143,8 @@ impl QueuePair {
     }
 
     /// Returns whether packets are outstanding and none may be sent before an answer comes, or the timeout.
-    pub fn awaits_answer(&self, config: &RoceConfig) -> bool {
-        self.requests.awaits_answer(config)
+    pub fn awaits_answer(&self) -> bool {
+        self.requests.awaits_answer()
     }
 
     /// Returns when [`on_deadline`](QueuePair::on_deadline) must be called, if there was nothing to send at `now`;

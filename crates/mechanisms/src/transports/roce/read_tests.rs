@@ -95,7 +95,7 @@ fn data_is_sent_once_it_was_requested_and_completes_the_read() {
         }
     }
     assert_eq!((requester.received(), requester.is_idle(), responder.is_idle()), (2_900, true, true));
-    let counted = |pair: &QueuePair| (pair.counters().types.read_requests, pair.counters().types.data);
+    let counted = |pair: &QueuePair| (pair.counters().types.requests, pair.counters().types.data);
     let both = [counted(&requester), counted(&responder)].map(|(asked, data)| [asked.sent, data.sent]);
     assert_eq!((both, counted(&responder).0.received), ([[2, 0], [0, 4]], 3));
 }

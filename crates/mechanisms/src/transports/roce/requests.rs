@@ -29,6 +29,15 @@ struct Message {
     ready: Time,
 }
 
+/// What the controller allows: it is computed when the controller or the last packet changes, and read more often.
+#[derive(Clone, Copy, Debug)]
+struct Allowance {
+    /// The bytes that may be outstanding; a packet leaves while fewer are.
+    window: u64,
+    /// When the last packet has had its time at the present rate, and the next one may leave.
+    ready: Time,
+}
+
 /// The sending half of a queue pair.
 #[derive(Debug)]
 pub(super) struct RequestSide {
@@ -50,6 +59,7 @@ pub(super) struct RequestSide {
     /// The messages that are not acknowledged to their last byte.
     messages: VecDeque<Message>,
     controller: Controller,
+    allowance: Allowance,
     /// The rate at which the NIC sends.
     line_rate: Rate,
     base_rtt: Span,
@@ -74,7 +84,7 @@ pub(super) struct RequestSide {
 
 impl RequestSide {
     pub(super) fn new(config: &RoceConfig) -> RequestSide {
-        RequestSide {
+        let mut side = RequestSide {
             una: 0,
             nxt: 0,
             max: 0,
@@ -85,6 +95,7 @@ impl RequestSide {
             repeats: Repeats::default(),
             messages: VecDeque::new(),
             controller: Controller::new(config, Rate::from_gbps(1_000), Span::from_us(1), 0),
+            allowance: Allowance { window: 1, ready: Time::ZERO },
             line_rate: Rate::from_gbps(1_000),
             base_rtt: Span::from_us(1),
             last_sent: None,
@@ -98,7 +109,9 @@ impl RequestSide {
             naks: 0,
             notifications: 0,
             cuts: VecDeque::new(),
-        }
+        };
+        side.allow(config);
+        side
     }
 
     /// The NIC sends at `rate`, and an idle round trip over `switches` switches takes `round_trip`. A flow starts at
@@ -107,6 +120,7 @@ impl RequestSide {
         self.line_rate = rate;
         self.base_rtt = config.params.base_rtt.unwrap_or(round_trip);
         self.controller = Controller::new(config, rate, self.base_rtt, switches);
+        self.allow(config);
     }
 
     pub(super) fn write(&mut self, config: &RoceConfig, now: Time, bytes: u64) {
@@ -172,6 +186,7 @@ impl RequestSide {
             }
             self.controller.on_loss(now, Cause::Loss);
         }
+        self.allow(config);
         acked
     }
 
@@ -179,7 +194,10 @@ impl RequestSide {
     pub(super) fn on_cnp(&mut self, config: &RoceConfig, now: Time) {
         self.notifications += 1;
         match config.params.cnp_delay {
-            Span::ZERO => self.controller.on_cnp(now),
+            Span::ZERO => {
+                self.controller.on_cnp(now);
+                self.allow(config);
+            }
             delay => self.cuts.push_back(now + delay),
         }
     }
@@ -189,7 +207,7 @@ impl RequestSide {
     pub(super) fn deadline(&self, config: &RoceConfig, now: Time) -> Time {
         let cut = self.cuts.front().copied().unwrap_or(Time::MAX);
         let timers = self.timeout(config).min(self.controller.deadline()).min(cut);
-        let ready = if self.may_send(config) { self.ready(config) } else { Time::MAX };
+        let ready = if self.may_send() { self.ready(config) } else { Time::MAX };
         if ready > now { timers.min(ready) } else { timers }
     }
 
@@ -210,6 +228,7 @@ impl RequestSide {
             self.send_times.on_timeout(now);
             self.controller.on_loss(now, Cause::Timeout);
         }
+        self.allow(config);
     }
 
     /// Returns when what is missing is sent again without a NAK; [`Time::MAX`] if nothing is outstanding.
@@ -239,9 +258,9 @@ impl RequestSide {
     // ---- sending ----
 
     /// Returns whether there is data to send within the window.
-    fn may_send(&self, config: &RoceConfig) -> bool {
+    fn may_send(&self) -> bool {
         let next = self.next_offset();
-        next < self.allowed && next - self.una < self.window(config)
+        next < self.allowed && next - self.una < self.allowance.window
     }
 
     /// Returns the offset of the packet that leaves next: the first that is missing, or new data.
@@ -259,7 +278,16 @@ impl RequestSide {
         self.messages[self.messages.partition_point(|message| message.end <= offset)]
     }
 
-    /// Returns the bytes that may be outstanding; a packet leaves while fewer are.
+    /// Computes what the controller allows now.
+    fn allow(&mut self, config: &RoceConfig) {
+        let ready = match self.last_sent {
+            Some((at, len)) => at.saturating_add(config.gap(len, self.controller.rate())),
+            None => Time::ZERO,
+        };
+        self.allowance = Allowance { window: self.window(config), ready };
+    }
+
+    /// Computes the bytes that may be outstanding.
     fn window(&self, config: &RoceConfig) -> u64 {
         let of_rate = || self.bytes_in_flight(self.controller.rate());
         let window = self.controller.window();
@@ -283,10 +311,7 @@ impl RequestSide {
     /// Returns when the packet that leaves next may leave: the last one has had its time at the present rate, and the
     /// NIC has its message ready.
     fn ready(&self, config: &RoceConfig) -> Time {
-        let of_rate = match self.last_sent {
-            Some((at, len)) => at.saturating_add(config.gap(len, self.controller.rate())),
-            None => Time::ZERO,
-        };
+        let of_rate = self.allowance.ready;
         if config.params.nic.message_start.is_zero() {
             return of_rate;
         }
@@ -304,13 +329,13 @@ impl RequestSide {
     }
 
     /// Returns whether packets are outstanding and none may be sent before an answer comes, or the timeout.
-    pub(super) fn awaits_answer(&self, config: &RoceConfig) -> bool {
-        self.una < self.max && !self.may_send(config)
+    pub(super) fn awaits_answer(&self) -> bool {
+        self.una < self.max && !self.may_send()
     }
 
     /// Returns whether a data packet may leave now.
     pub(super) fn has_packet(&self, config: &RoceConfig, now: Time) -> bool {
-        self.may_send(config) && self.ready(config) <= now
+        self.may_send() && self.ready(config) <= now
     }
 
     /// Returns the next data packet, if one may leave now.
@@ -330,7 +355,7 @@ impl RequestSide {
         self.max = self.max.max(self.nxt);
         self.unasked += 1;
         // The last packet of a message or of the window always asks, and what fills a gap.
-        let is_last = is_repeat || packet_end == end || !self.may_send(config);
+        let is_last = is_repeat || packet_end == end || !self.may_send();
         let asks = is_last || self.unasked >= config.params.ack_every;
         if asks {
             self.unasked = 0;
@@ -341,6 +366,7 @@ impl RequestSide {
         self.repeated += u64::from(again);
         self.waits_since = self.waits_since.or(Some(now));
         self.controller.on_sent(now, len + config.header);
+        self.allow(config);
         Some(TcpSegment {
             seq,
             len: len as u32,
@@ -367,7 +393,7 @@ impl RequestSide {
 
     pub(super) fn window_state(&self, config: &RoceConfig) -> WindowState {
         WindowState {
-            cwnd_bytes: self.window(config),
+            cwnd_bytes: self.allowance.window,
             ssthresh_bytes: u64::MAX,
             alpha: self.controller.alpha(),
             srtt: self.base_rtt,

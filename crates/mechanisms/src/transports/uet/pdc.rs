@@ -8,7 +8,7 @@ use super::sender::SendSide;
 use super::wire::PacketKind;
 use crate::tcp::{Counters, Delivered, EcnField, TcpSegment, WindowState};
 use crate::transports::credit::CreditWant;
-use crate::transports::packet_types::{AtBothEnds, PacketTypes};
+use crate::transports::packet_types::PacketTypes;
 
 /// One end of a packet delivery context of Ultra Ethernet.
 ///
@@ -63,7 +63,7 @@ impl Pdc {
     /// A segment arrived; one with TRIMMED has lost its payload on the way.
     pub fn on_segment(&mut self, config: &UetConfig, now: Time, segment: &TcpSegment) -> Delivered {
         self.heard += 1;
-        self.of_type(segment).received += 1;
+        self.types.of(segment.len, segment.flags).received += 1;
         let mut delivered = Delivered::default();
         match PacketKind::of(segment) {
             PacketKind::Data => {
@@ -94,20 +94,8 @@ impl Pdc {
             self.send.next_packet(config, now)?
         };
         self.sent += 1;
-        self.of_type(&segment).sent += 1;
+        self.types.of(segment.len, segment.flags).sent += 1;
         Some(segment)
-    }
-
-    /// Returns the counts of packets like `segment`.
-    fn of_type(&mut self, segment: &TcpSegment) -> &mut AtBothEnds {
-        let types = &mut self.types;
-        match PacketKind::of(segment) {
-            PacketKind::Data => &mut types.data,
-            PacketKind::Ack => &mut types.acks,
-            PacketKind::Nack => &mut types.naks,
-            PacketKind::Pull => &mut types.pulls,
-            PacketKind::Request => &mut types.requests,
-        }
     }
 
     /// Returns whether the next segment that leaves has no data.

@@ -1,7 +1,7 @@
 //! RoCE judged by counters and by order: the acceptance cases of SONiC's RoCEv2 suite, DCQCN's paper, and a run of
 //! HPCC's simulator that was imported.
 
-use plimsoll_mechanisms::transports::{AtBothEnds, PacketTypes};
+use plimsoll_mechanisms::transports::{PacketTypes, TypeCounts};
 use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::import::HpccConfig;
 
@@ -12,23 +12,37 @@ const ACCEPTANCE: &str = include_str!("../../../../../scenarios/roce/acceptance.
 /// The packets of all queue pairs by type.
 pub fn types(run: &Outcome) -> PacketTypes {
     let counters = &run.counters;
-    let both = |sent, received| AtBothEnds { sent, received };
+    let of = |sent, received, lost| TypeCounts { sent, received, lost };
     PacketTypes {
-        data: both(counters.roce_data_sent, counters.roce_data_received),
-        acks: both(counters.roce_acks_sent, counters.roce_acks_received),
-        naks: both(counters.naks_sent, counters.naks_received),
-        cnps: both(counters.cnps_sent, counters.cnps_received),
-        pulls: both(counters.pulls_sent, counters.pulls_received),
-        requests: both(counters.requests_sent, counters.requests_received),
-        read_requests: both(counters.read_requests_sent, counters.read_requests_received),
+        data: of(counters.roce_data_sent, counters.roce_data_received, counters.roce_data_lost),
+        acks: of(counters.roce_acks_sent, counters.roce_acks_received, counters.roce_acks_lost),
+        naks: of(counters.naks_sent, counters.naks_received, counters.naks_lost),
+        cnps: of(counters.cnps_sent, counters.cnps_received, counters.cnps_lost),
+        pulls: of(counters.pulls_sent, counters.pulls_received, counters.pulls_lost),
+        requests: of(counters.requests_sent, counters.requests_received, counters.requests_lost),
     }
 }
 
-/// The packets that queue pairs have sent and that none has received.
-pub fn missing(types: &PacketTypes) -> u64 {
-    let all =
-        [types.data, types.acks, types.naks, types.cnps, types.pulls, types.requests, types.read_requests];
-    all.iter().map(|packets| packets.sent - packets.received).sum()
+/// The counts of all types.
+fn all(types: &PacketTypes) -> [TypeCounts; 6] {
+    [types.data, types.acks, types.naks, types.cnps, types.pulls, types.requests]
+}
+
+/// The packets that queue pairs have sent and that were neither received nor lost: those in flight, by type.
+pub fn in_flight(types: &PacketTypes) -> [u64; 6] {
+    all(types).map(|packets| {
+        let known = packets.received + packets.lost;
+        packets.sent.checked_sub(known).unwrap_or_else(|| panic!("more than were sent: {types:?}"))
+    })
+}
+
+/// Checks that the packets of each type were received, lost, or are in flight: if all ends stay open.
+pub fn assert_conserved(run: &Outcome, case: &str) {
+    let (types, counters) = (types(run), &run.counters);
+    let lost = all(&types).map(|packets| packets.lost);
+    assert_eq!(lost.iter().sum::<u64>(), counters.packets_lost(), "{case}: {types:?} {counters:?}");
+    let in_flight: u64 = in_flight(&types).iter().sum();
+    assert_eq!(in_flight, counters.packets_in_flight, "{case}: {types:?} {counters:?}");
 }
 
 fn pauses(run: &Run) -> u64 {
@@ -46,12 +60,8 @@ fn sonics_acceptance_cases_pass_by_their_counters() {
         .into_iter()
         .chain(lossy.each_ref().map(|run| (run, false)))
     {
+        assert_conserved(run, "an acceptance case");
         let (types, counters) = (types(run), &run.counters);
-        assert_eq!(
-            missing(&types),
-            counters.packets_lost() + counters.packets_in_flight,
-            "{types:?} {counters:?}"
-        );
         assert!(run.messages.iter().all(|message| message.completed.is_some()), "a message failed");
         if is_lossless {
             let repeats = [counters.drops(), types.naks.sent, counters.retransmissions, counters.timeouts];

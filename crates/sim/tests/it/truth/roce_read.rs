@@ -30,7 +30,7 @@ fn a_read_takes_the_time_of_its_request_more_than_a_write() {
     assert_eq!((read.0, read.1), (write.0 + request, write.1 + request));
     assert_eq!((read.0, write.0), (read.1, write.1), "the path is idle");
     // The run ends with the message, before its last acknowledgements have come.
-    let of = |types: &PacketTypes| [types.read_requests.received, types.data.received, types.acks.sent];
+    let of = |types: &PacketTypes| [types.requests.received, types.data.received, types.acks.sent];
     assert_eq!((of(&write.2), of(&read.2)), ([0, 100, 100], [1, 100, 100]));
 }
 
