@@ -24,8 +24,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use crate::mechanism::{EngineNeed, Mechanism, Section, Table};
 use crate::{Depth, InvalidParam};
 
-/// Trimming at a port of a switch. TCP ignores a trimmed packet, as a real host does whose checksum fails: to TCP the
-/// packet is lost.
+/// Trimming at a port of a switch. Ultra Ethernet answers a trimmed packet. TCP and RoCE ignore it, as a real host does
+/// whose checksum fails: to them the packet is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TrimParams {

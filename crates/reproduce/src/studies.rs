@@ -17,6 +17,7 @@ const ORDER: &[&str] = &[
     "hpcc",
     "dcqcn",
     "timely",
+    "uet",
     "qjump",
     "qjump-kernel",
     "detail",

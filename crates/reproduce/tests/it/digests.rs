@@ -84,6 +84,8 @@ const CUT: &[(&str, &str)] = &[
     ("timely/fixed-points.toml", "40ms"),
     ("timely/powertcp.toml", "2ms"),
     ("timely/thresholds.toml", "2ms"),
+    ("uet/incast.toml", "3ms"),
+    ("uet/slow-links.toml", "40us"),
 ];
 
 /// How long the workloads of a scenario send; messages under way have as long again.
