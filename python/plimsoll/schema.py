@@ -456,8 +456,8 @@ class EcnParams(TypedDict, total=False):
 
 
 class TrimParams(TypedDict, total=False):
-    """Trimming at a port of a switch. TCP ignores a trimmed packet, as a real host does whose checksum fails: to
-    TCP the packet is lost."""
+    """Trimming at a port of a switch. Ultra Ethernet answers a trimmed packet. TCP and RoCE ignore it, as a real
+    host does whose checksum fails: to them the packet is lost."""
     header: Bytes
     """The size of a trimmed packet on the wire: 40 B to 512 B. Packets that are not longer are not trimmed. Default
     64 B, as in NDP."""
@@ -523,6 +523,12 @@ class RedParams(TypedDict, total=False):
     """How marks follow each other: `spread` evenly over arrivals, by `bytes` and `wait` (ns-2), or `independent`:
     each by the base probability alone, where packets that cannot carry a mark pass unharmed, as the switches of
     DCQCN mark (SIGCOMM 2015, section 3.1). Default `spread`."""
+    at: MarkAt
+    """Whether a packet is judged by the queue that it finds (`enqueue`), or, where marks are `independent`, by the
+    queue that it leaves behind (`dequeue`): of data alone, where a port trims. Default `enqueue`."""
+    towards_hosts: bool
+    """Whether ports that lead to hosts mark. Without, a receiver whose credit keeps that queue short is not
+    disturbed by its marks (RCCC). Default true."""
     limit: Bytes
     """Drops an arriving packet if the bytes already waiting reach this. Default none, so that only the port's
     buffer limits the queue. The HULL reproduction's switch had `"500KB"`."""
@@ -820,7 +826,7 @@ class TransportParams(TypedDict, total=False):
     neither acknowledged nor repaired, so that a message is lost with any of its packets. Of the other keys,
     `segment`, `header` (28 B for UDP), `connections` and `priority` apply to datagrams. `dcqcn`, `hpcc`,
     `timely`, `powertcp`, `theta-powertcp`, `roce-dctcp` and `roce-swift` are controllers of RoCE, whose keys are
-    in `roce`. Default `tcp`."""
+    in `roce`; `uet-nscc`, `uet-rccc` and `uet` are Ultra Ethernet, whose keys are in `uet`. Default `tcp`."""
     recovery: Recovery
     """How losses are repaired: `reno` (RFC 5681: one loss a window), `newreno` (RFC 6582) or `sack` (RFC 2018 and
     6675). Default `sack`."""
@@ -953,6 +959,8 @@ class TransportParams(TypedDict, total=False):
     """Swift's target delay, and how its window follows it."""
     roce: RoceParams
     """Queue pairs of RoCE, and their controllers."""
+    uet: UetParams
+    """Packet delivery contexts, for the kinds of Ultra Ethernet."""
     workload: Mapping[str, Kind]
     """The congestion controllers of single workloads, by the workload's name, where it is not `kind`:
     `workload.background = "cubic"`. All other keys are for all workloads. Default none."""
@@ -971,6 +979,9 @@ class TransportParams(TypedDict, total=False):
         "roce-nic",
         "swift",
         "timely",
+        "uet-nscc",
+        "uet-rccc",
+        "uet",
     ]
     """Only in `[transports.NAME]`: the scheme whose transport it is, laid below the keys beside it."""
 
@@ -1206,6 +1217,70 @@ class RoceDctcpParams(TypedDict, total=False):
     round-trip time, which is the 615 Mb/s of HPCC's runs (1,000 B in 13 us)."""
     min_rate: Rate
     """The lowest rate: more than 0. Default absent: 1 % of the NIC's rate, as 1 Gb/s in HPCC's runs."""
+
+
+class UetParams(TypedDict, total=False):
+    """Packet delivery contexts of Ultra Ethernet, for the kinds of transport `uet-nscc`, `uet-rccc` and `uet`
+    (both). Of the other keys of `[transport]`, `segment` (4086 B there), `header` (64 B), `connections` and
+    `priority` apply."""
+    base_rtt: Span
+    """The network's base round-trip time R, from which the constants of congestion control follow: more than 0.
+    Default absent: the longest of an idle path with a full packet and its acknowledgement, over all hosts."""
+    max_window: Bytes
+    """The most that may be outstanding, and the credit with which a sender begins: more than 0. Default absent: 1.5
+    times the bytes that the NIC sends in `base_rtt`."""
+    trimming: bool
+    """Whether switches trim packets: then the target of the queueing delay is 0.75 R in place of R. Default true."""
+    ack_after: Bytes
+    """Bytes that arrive, headers included, before a receiver acknowledges unasked; 1 B for every packet. Default
+    16,384 B."""
+    control_size: Bytes
+    """Bytes of an acknowledgement, a negative one, a grant or a request on the wire: 1 to 256 B. Default 64 B."""
+    min_rto: Span
+    """The time without an answer after which a packet is sent again; doubled with each timeout in a row, up to 64
+    times: more than 0. Default 100 us."""
+    overtaken_is_lost: bool
+    """Whether a sender takes packets for lost that many others have overtaken: for networks that do not trim.
+    Default false."""
+    paths: EntropyParams
+    """How the packets of a connection choose their paths."""
+    nscc: NsccParams
+    """The window of a sender (NSCC)."""
+    rccc: RcccParams
+    """The credit of receivers (RCCC)."""
+
+
+class EntropyParams(TypedDict, total=False):
+    """The choice of the entropy value of each packet, by the sender."""
+    choice: EntropyChoice
+    """`flow`: one value, so that a connection keeps its path. `oblivious`: all values in a new order each pass.
+    `bitmap`: the same, without the values that met marks, trimming or timeouts. `reps`: the last eight values
+    that came back without a mark, each once, and a random one where there is none. `mixed`: a value that came
+    back without a mark, or the next of `bitmap`. Default `mixed`, as in the published simulator."""
+    values: int
+    """The number of values: a power of two, 1 to 4096. Default 64."""
+    frozen: Span
+    """The time after a timeout for which `reps` only repeats the values that it has: 0 or more. Default 10 ms."""
+
+
+class NsccParams(TypedDict, total=False):
+    """The window of a sender: NSCC's targets and gains, which defaults derive from R and the rate of the NIC."""
+    target_delay: Span
+    """The queueing delay that is aimed at: more than 0. Default absent: 0.75 R where switches trim, otherwise R."""
+    quick_adapt: bool
+    """Whether the window falls at once to what arrived in a round trip, if that was little. Default true."""
+    fast_increase: bool
+    """Whether the window grows by a share of what is acknowledged while no queue is seen. Default true."""
+
+
+class RcccParams(TypedDict, total=False):
+    """The credit of a receiver."""
+    quantum: Bytes
+    """The unit of credit: 1 B to 16,384 B. Default 256 B."""
+    quanta: int
+    """The units that a grant (PULL) has at most: 1 or more. Default 64."""
+    share: float
+    """The share of its NIC's rate that a receiver grants: more than 0, at most 1. Default 0.99."""
 
 
 class MptcpParams(TypedDict, total=False):
@@ -2462,8 +2537,8 @@ class EcnParamsPartial(TypedDict, total=False):
 
 
 class TrimParamsPartial(TypedDict, total=False):
-    """Trimming at a port of a switch. TCP ignores a trimmed packet, as a real host does whose checksum fails: to
-    TCP the packet is lost."""
+    """Trimming at a port of a switch. Ultra Ethernet answers a trimmed packet. TCP and RoCE ignore it, as a real
+    host does whose checksum fails: to them the packet is lost."""
     header: Bytes
     """The size of a trimmed packet on the wire: 40 B to 512 B. Packets that are not longer are not trimmed. Default
     64 B, as in NDP."""
@@ -2529,6 +2604,12 @@ class RedParamsPartial(TypedDict, total=False):
     """How marks follow each other: `spread` evenly over arrivals, by `bytes` and `wait` (ns-2), or `independent`:
     each by the base probability alone, where packets that cannot carry a mark pass unharmed, as the switches of
     DCQCN mark (SIGCOMM 2015, section 3.1). Default `spread`."""
+    at: MarkAt
+    """Whether a packet is judged by the queue that it finds (`enqueue`), or, where marks are `independent`, by the
+    queue that it leaves behind (`dequeue`): of data alone, where a port trims. Default `enqueue`."""
+    towards_hosts: bool
+    """Whether ports that lead to hosts mark. Without, a receiver whose credit keeps that queue short is not
+    disturbed by its marks (RCCC). Default true."""
     limit: Bytes
     """Drops an arriving packet if the bytes already waiting reach this. Default none, so that only the port's
     buffer limits the queue. The HULL reproduction's switch had `"500KB"`."""
@@ -2826,7 +2907,7 @@ class TransportParamsPartial(TypedDict, total=False):
     neither acknowledged nor repaired, so that a message is lost with any of its packets. Of the other keys,
     `segment`, `header` (28 B for UDP), `connections` and `priority` apply to datagrams. `dcqcn`, `hpcc`,
     `timely`, `powertcp`, `theta-powertcp`, `roce-dctcp` and `roce-swift` are controllers of RoCE, whose keys are
-    in `roce`. Default `tcp`."""
+    in `roce`; `uet-nscc`, `uet-rccc` and `uet` are Ultra Ethernet, whose keys are in `uet`. Default `tcp`."""
     recovery: Recovery
     """How losses are repaired: `reno` (RFC 5681: one loss a window), `newreno` (RFC 6582) or `sack` (RFC 2018 and
     6675). Default `sack`."""
@@ -2959,6 +3040,8 @@ class TransportParamsPartial(TypedDict, total=False):
     """Swift's target delay, and how its window follows it."""
     roce: RoceParamsPartial
     """Queue pairs of RoCE, and their controllers."""
+    uet: UetParamsPartial
+    """Packet delivery contexts, for the kinds of Ultra Ethernet."""
     workload: Mapping[str, Kind]
     """The congestion controllers of single workloads, by the workload's name, where it is not `kind`:
     `workload.background = "cubic"`. All other keys are for all workloads. Default none."""
@@ -2977,6 +3060,9 @@ class TransportParamsPartial(TypedDict, total=False):
         "roce-nic",
         "swift",
         "timely",
+        "uet-nscc",
+        "uet-rccc",
+        "uet",
     ]
     """Only in `[transports.NAME]`: the scheme whose transport it is, laid below the keys beside it."""
 
@@ -3212,6 +3298,70 @@ class RoceDctcpParamsPartial(TypedDict, total=False):
     round-trip time, which is the 615 Mb/s of HPCC's runs (1,000 B in 13 us)."""
     min_rate: Rate
     """The lowest rate: more than 0. Default absent: 1 % of the NIC's rate, as 1 Gb/s in HPCC's runs."""
+
+
+class UetParamsPartial(TypedDict, total=False):
+    """Packet delivery contexts of Ultra Ethernet, for the kinds of transport `uet-nscc`, `uet-rccc` and `uet`
+    (both). Of the other keys of `[transport]`, `segment` (4086 B there), `header` (64 B), `connections` and
+    `priority` apply."""
+    base_rtt: Span
+    """The network's base round-trip time R, from which the constants of congestion control follow: more than 0.
+    Default absent: the longest of an idle path with a full packet and its acknowledgement, over all hosts."""
+    max_window: Bytes
+    """The most that may be outstanding, and the credit with which a sender begins: more than 0. Default absent: 1.5
+    times the bytes that the NIC sends in `base_rtt`."""
+    trimming: bool
+    """Whether switches trim packets: then the target of the queueing delay is 0.75 R in place of R. Default true."""
+    ack_after: Bytes
+    """Bytes that arrive, headers included, before a receiver acknowledges unasked; 1 B for every packet. Default
+    16,384 B."""
+    control_size: Bytes
+    """Bytes of an acknowledgement, a negative one, a grant or a request on the wire: 1 to 256 B. Default 64 B."""
+    min_rto: Span
+    """The time without an answer after which a packet is sent again; doubled with each timeout in a row, up to 64
+    times: more than 0. Default 100 us."""
+    overtaken_is_lost: bool
+    """Whether a sender takes packets for lost that many others have overtaken: for networks that do not trim.
+    Default false."""
+    paths: EntropyParamsPartial
+    """How the packets of a connection choose their paths."""
+    nscc: NsccParamsPartial
+    """The window of a sender (NSCC)."""
+    rccc: RcccParamsPartial
+    """The credit of receivers (RCCC)."""
+
+
+class EntropyParamsPartial(TypedDict, total=False):
+    """The choice of the entropy value of each packet, by the sender."""
+    choice: EntropyChoice
+    """`flow`: one value, so that a connection keeps its path. `oblivious`: all values in a new order each pass.
+    `bitmap`: the same, without the values that met marks, trimming or timeouts. `reps`: the last eight values
+    that came back without a mark, each once, and a random one where there is none. `mixed`: a value that came
+    back without a mark, or the next of `bitmap`. Default `mixed`, as in the published simulator."""
+    values: int
+    """The number of values: a power of two, 1 to 4096. Default 64."""
+    frozen: Span
+    """The time after a timeout for which `reps` only repeats the values that it has: 0 or more. Default 10 ms."""
+
+
+class NsccParamsPartial(TypedDict, total=False):
+    """The window of a sender: NSCC's targets and gains, which defaults derive from R and the rate of the NIC."""
+    target_delay: Span
+    """The queueing delay that is aimed at: more than 0. Default absent: 0.75 R where switches trim, otherwise R."""
+    quick_adapt: bool
+    """Whether the window falls at once to what arrived in a round trip, if that was little. Default true."""
+    fast_increase: bool
+    """Whether the window grows by a share of what is acknowledged while no queue is seen. Default true."""
+
+
+class RcccParamsPartial(TypedDict, total=False):
+    """The credit of a receiver."""
+    quantum: Bytes
+    """The unit of credit: 1 B to 16,384 B. Default 256 B."""
+    quanta: int
+    """The units that a grant (PULL) has at most: 1 or more. Default 64."""
+    share: float
+    """The share of its NIC's rate that a receiver grants: more than 0, at most 1. Default 0.99."""
 
 
 class MptcpParamsPartial(TypedDict, total=False):
@@ -4005,6 +4155,9 @@ class Variant(TypedDict, total=False):
         "roce-nic",
         "swift",
         "timely",
+        "uet-nscc",
+        "uet-rccc",
+        "uet",
     ]
     """A scheme by one word, laid below the keys beside it: transport, ports, host and paths."""
 
@@ -4056,6 +4209,9 @@ class ScenarioTable(TypedDict, total=False):
         "roce-nic",
         "swift",
         "timely",
+        "uet-nscc",
+        "uet-rccc",
+        "uet",
     ]
     """A scheme by one word, laid below the keys beside it: transport, ports, host and paths."""
     include: str
@@ -4188,8 +4344,11 @@ Kind = Literal[
     "theta-powertcp",
     "roce-dctcp",
     "roce-swift",
+    "uet-nscc",
+    "uet-rccc",
+    "uet",
 ]
-"""A kind of transport: a congestion controller of TCP or of RoCE, or datagrams."""
+"""A kind of transport: a congestion controller of TCP, of RoCE or of Ultra Ethernet, or datagrams."""
 
 Recovery = Literal["reno", "newreno", "sack"]
 """How losses are repaired."""
@@ -4250,6 +4409,9 @@ HpccReferences = Literal["one", "per-link"]
 
 TimelyForm = Literal["gradient", "patched"]
 """The rule of TIMELY between its two thresholds."""
+
+EntropyChoice = Literal["flow", "oblivious", "bitmap", "reps", "mixed"]
+"""The rule by which entropy values follow each other."""
 
 Coupling = Literal["lia", "uncoupled"]
 """How the congestion windows of a connection's subflows depend on each other."""

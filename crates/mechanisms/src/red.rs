@@ -131,7 +131,7 @@ fn is_true(flag: &bool) -> bool {
     *flag
 }
 
-/// For serde.
+/// For serde, which hands over references.
 fn is_at_enqueue(at: &MarkAt) -> bool {
     *at == MarkAt::Enqueue
 }

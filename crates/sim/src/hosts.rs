@@ -24,6 +24,7 @@ mod flow_number;
 mod goodput;
 mod messages;
 mod multipath;
+mod network_paths;
 mod nic;
 mod packet_lists;
 mod read_outs;
@@ -43,12 +44,11 @@ use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::topology::NicChoice;
 use plimsoll_fabric::net::{Flags, HostId, Network, Packet, ideal_time};
 use plimsoll_mechanisms::nic_burst::{NicBurstParams, SegmentationOffload};
-use plimsoll_mechanisms::tcp::TcpConfig;
-use plimsoll_mechanisms::transports::{Carrier, PacketTypes};
+use plimsoll_mechanisms::transports::PacketTypes;
 use plimsoll_results::outcome;
 use plimsoll_scenario::model::{Completion, Model, Topology};
 use plimsoll_traffic::{Actions, Arrival, ConnectionEnd as End, Source, SourceReach};
-use plimsoll_units::{Bytes, Span, Streams, Time};
+use plimsoll_units::{Bytes, Streams, Time};
 
 pub(crate) use flow_number::datagram_workload;
 pub(crate) use messages::Announcement;
@@ -68,6 +68,7 @@ use demand::DemandReader;
 use goodput::GoodputMeter;
 use messages::Stream;
 use multipath::Multipath;
+use network_paths::NetworkPaths;
 use receive_offload::ReceiveOffload;
 use reorder::ReorderBuffers;
 use stack::HostStacks;
@@ -115,30 +116,6 @@ pub(crate) struct Hosts {
     agenda: Agenda,
     /// Set where these hosts are part of one logical process of a parallel run.
     process: Option<Box<Process>>,
-}
-
-/// What senders that choose paths know of the network.
-#[derive(Clone, Copy, Debug)]
-struct NetworkPaths {
-    /// The longest round trip of an idle path.
-    round_trip: Span,
-    /// The word on which their choices depend.
-    seed: u64,
-}
-
-impl NetworkPaths {
-    /// Returns what they know; `None` if no transport has such senders.
-    fn of(model: &Model, network: &Network, transports: &Transports) -> Option<NetworkPaths> {
-        let sizes = transports.all().filter(|config| config.carrier() == Carrier::Uet);
-        let of = |config: &TcpConfig| {
-            network.longest_round_trip(
-                config.segment as u16 + config.header_bytes as u16,
-                config.ack_bytes as u16,
-            )
-        };
-        let round_trip = sizes.map(of).max()?;
-        Some(NetworkPaths { round_trip, seed: Streams::new(model.run.seed).word("entropy") })
-    }
 }
 
 /// The settings of the scenario that apply to all hosts.

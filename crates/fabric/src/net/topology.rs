@@ -334,8 +334,8 @@ impl Network {
         transit(packet) + transit(&back)
     }
 
-    /// Returns the longest time that a packet of `size` bytes, and its answer of `answer` bytes, take when nothing is in
-    /// their way, among the paths of the first and the last host: in regular topologies, of all.
+    /// Returns the longest time that a packet of `size` bytes, and its answer of `answer` bytes, take when nothing is
+    /// in their way, among the paths of the first and the last host: in regular topologies, of all.
     pub fn longest_round_trip(&self, size: u16, answer: u16) -> Span {
         let last = self.hosts - 1;
         let pairs = (0..last).flat_map(|host| [(0, host + 1), (last, host)]);

@@ -89,12 +89,12 @@ struct Walk {
     order: u16,
 }
 
-/// The ring of REPS.
+/// The values that REPS repeats.
 #[derive(Debug, Default)]
 struct Reps {
     /// Values that came back, and whether each is still to be used.
     ring: VecDeque<(u16, bool)>,
-    /// The end of freezing.
+    /// When exploring begins again.
     frozen_until: Option<Time>,
     /// The place of the next value while frozen.
     turn: usize,

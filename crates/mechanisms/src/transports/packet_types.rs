@@ -26,7 +26,7 @@ pub struct PacketTypes {
     pub naks: TypeCounts,
     /// Congestion notification packets.
     pub cnps: TypeCounts,
-    /// Grants of credit.
+    /// Grants of credit by receivers.
     pub pulls: TypeCounts,
     /// Requests: READs, or for credit.
     pub requests: TypeCounts,

@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn keys_of_other_controllers_repairs_and_forms_have_no_effect() {
-        assert_eq!(unused("kind = 'dctcp'"), "swift cubic roce");
+        assert_eq!(unused("kind = 'dctcp'"), "swift cubic roce uet");
         assert_eq!(
             unused("kind = 'dcqcn'"),
             "dctcp swift cubic roce.hpcc roce.timely roce.powertcp roce.dctcp roce.selective \

@@ -24,6 +24,7 @@ fn root() -> PathBuf {
 
 /// Scenarios that offer more than a link carries on purpose, and why. All others load without a warning.
 const OVERLOADED: &[(&str, &str)] = &[
+    ("timely/thresholds.toml", "packets without repair fill the buffer up to its dynamic threshold"),
     (
         "reactor/shares.toml",
         "each flow has data to send at all times, as the shares are of a busy host's circuits",

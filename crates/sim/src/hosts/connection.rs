@@ -10,9 +10,9 @@ use plimsoll_results::outcome::{self, Split};
 use plimsoll_traffic::{Arrival, ConnectionEnd as End};
 use plimsoll_units::{Span, Time, mix64};
 
-use super::NetworkPaths;
 use super::demand::Unsent;
 use super::messages::{MessageStream, Outgoing, Stream};
+use super::network_paths::NetworkPaths;
 
 /// One end of a connection, and the messages that it has written.
 #[derive(Debug)]

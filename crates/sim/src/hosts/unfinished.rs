@@ -11,7 +11,8 @@ use plimsoll_traffic::ConnectionEnd as End;
 use super::Hosts;
 use crate::sim_hooks::SimFabric;
 
-/// The unfinished messages that NICs carry, by what they wait for. A message that waits for several counts for the first.
+/// The unfinished messages that NICs carry, by what they wait for. A message that waits for several counts for the
+/// first.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct UnfinishedMessages {
     /// A port on its path holds packets of its priority and is paused; by the port's name.

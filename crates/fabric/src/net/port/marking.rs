@@ -31,8 +31,8 @@ enum MarkingRule {
 }
 
 impl Marker {
-    /// Makes the marker of a port of rate `link`, which may lead to a host, if one of its mechanisms needs one. `stream` returns the random
-    /// stream of a name.
+    /// Makes the marker of a port of rate `link`, which may lead to a host, if one of its mechanisms needs one.
+    /// `stream` returns the random stream of a name.
     pub fn of(
         mechanisms: &PortMechanisms,
         link: Rate,

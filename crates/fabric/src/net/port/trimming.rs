@@ -25,8 +25,8 @@ pub struct Trimmer {
 }
 
 impl Trimmer {
-    /// Makes the trimmer of `params`, which must be valid, at a port that leads to a host if `is_last`. `stream` returns
-    /// the random stream of its coin.
+    /// Makes the trimmer of `params`, which must be valid, at a port that leads to a host if `is_last`. `stream`
+    /// returns the random stream of its coin.
     pub fn new(params: &TrimParams, is_last: bool, stream: impl FnOnce() -> Pcg64) -> Trimmer {
         Trimmer {
             header: params.header.get() as u16,

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! READs of a queue pair are answered in the order in which they were posted, so a request carries only its number, and
-//! a later one stands for those before it. A NIC's responder drops a request behind a lost one and sends a NAK; here the
-//! later one makes up for the loss, and only what no later request makes up for waits for the timeout.
+//! a later one stands for those before it. A NIC's responder drops a request behind a lost one and sends a NAK; here
+//! the later one makes up for the loss, and only what no later request makes up for waits for the timeout.
 
 use std::collections::VecDeque;
 

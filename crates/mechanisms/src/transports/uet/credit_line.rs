@@ -75,8 +75,9 @@ impl CreditLine {
         }
     }
 
-    /// Returns the quanta that shall have been granted in the end: enough for `wanted` bytes, of which a NIC with `share`
-    /// active senders has each ask for its share, and for at least a packet of `mtu` bytes while nothing was heard.
+    /// Returns the quanta that shall have been granted in the end: enough for `wanted` bytes, of which a NIC with
+    /// `share` active senders has each ask for its share, and for at least a packet of `mtu` bytes while nothing was
+    /// heard.
     pub(super) fn target(&self, wanted: u64, share: u32, mtu: u64) -> u64 {
         let lacks = wanted as i64 - self.granted - self.speculative;
         let lacks = if self.is_speculating && wanted > 0 { lacks.max(mtu as i64) } else { lacks };

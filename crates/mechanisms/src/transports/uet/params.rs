@@ -12,8 +12,8 @@ use crate::transports::entropy::EntropyParams;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct UetParams {
-    /// The network's base round-trip time R, from which the constants of congestion control follow: more than 0. Default
-    /// absent: the longest of an idle path with a full packet and its acknowledgement, over all hosts.
+    /// The network's base round-trip time R, from which the constants of congestion control follow: more than 0.
+    /// Default absent: the longest of an idle path with a full packet and its acknowledgement, over all hosts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_rtt: Option<Span>,
     /// The most that may be outstanding, and the credit with which a sender begins: more than 0. Default absent: 1.5

@@ -19,7 +19,7 @@ use crate::transports::packet_types::PacketTypes;
 pub struct Pdc {
     send: SendSide,
     receive: ReceiveSide,
-    /// A PULL is due.
+    /// A grant is to leave as a PULL.
     pull_due: bool,
     /// Its NIC counts this end among its senders.
     counts_as_sender: bool,
@@ -145,8 +145,8 @@ impl Pdc {
         })
     }
 
-    /// The turn of this end's other side has come in `list`. Returns the quanta of the grant, which leaves with the next
-    /// segments; `None` if the entry was an old one, or no credit is wanted.
+    /// The turn of this end's other side has come in `list`. Returns the quanta of the grant, which leaves with the
+    /// next segments; `None` if the entry was an old one, or no credit is wanted.
     pub fn grant(&mut self, config: &UetConfig, list: CreditWant) -> Option<u64> {
         if self.receive.grants.listed != Some(list) {
             return None;

@@ -184,7 +184,7 @@ impl SendSide {
         self.una - before
     }
 
-    /// A PULL arrived.
+    /// A grant of the receiver arrived.
     pub(super) fn on_pull(&mut self, now: Time, pulled: u32) {
         self.progress = now;
         if let Some(credit) = &mut self.credit {
@@ -298,7 +298,8 @@ impl SendSide {
         oldest.map_or(Time::MAX, |since| self.times_out(config, since)).min(asked)
     }
 
-    /// Returns when what was sent `since` counts as lost: a timeout after that, and after the last news of the receiver.
+    /// Returns when what was sent `since` counts as lost: a timeout after that, and after the last news of the
+    /// receiver.
     fn times_out(&self, config: &UetConfig, since: Time) -> Time {
         let wait = config.params.min_rto.saturating_mul(1 << self.backoff.min(BACKOFF_MAX));
         since.max(self.progress).saturating_add(wait)

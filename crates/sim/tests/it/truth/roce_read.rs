@@ -46,8 +46,8 @@ fn a_read_is_complete_at_its_requester_where_writes_await_their_acknowledgement(
 
 #[test]
 fn a_request_has_the_priority_of_the_data_and_not_of_acknowledgements() {
-    // Two hosts fill the link to `h1` at priority 4 when the READ is posted, so that a request of a lower priority waits
-    // there until they have sent 2 MB, in 1.7 ms. No mark slows them down.
+    // Two hosts fill the link to `h1` at priority 4 when the READ is posted, so that a request of a lower priority
+    // waits there until they have sent 2 MB, in 1.7 ms. No mark slows them down.
     let with = |priority: u8| {
         let others = format!(
             "start = '100us'\n[workload.fill]\nkind = 'flows'\nfrom = ['h0', 'h3']\nto = 'h1'\nsize = '1MB'\n\

@@ -45,9 +45,9 @@ pub const RACKS: &str = "[topology]\nkind = 'leaf-spine'\nleaves = 2\nspines = 2
                      [workload.incast]\nkind = 'incast'\nsize = '50KB'\nevery = '100us'\nrounds = 3\n";
 
 /// 1,000 hosts send 3 KB to one at the same time.
-pub const INCAST: &str = "[topology]\nkind = 'leaf-spine'\nleaves = 7\nspines = 2\nhosts_per_leaf = 143\nrate = '25Gbps'\n\
-                      fabric_rate = '100Gbps'\ndelay = '1us'\n\
-                      [workload.incast]\nkind = 'incast'\nsize = '3KB'\nevery = '1s'\n";
+pub const INCAST: &str = "[topology]\nkind = 'leaf-spine'\nleaves = 7\nspines = 2\nhosts_per_leaf = 143\n\
+                          rate = '25Gbps'\nfabric_rate = '100Gbps'\ndelay = '1us'\n\
+                          [workload.incast]\nkind = 'incast'\nsize = '3KB'\nevery = '1s'\n";
 
 /// Runs `network` with each of [`KINDS`] on one, two and four threads. `port` is added to the switches' ports, and
 /// `others` to the scenario. `expect` says whether packets were lost.

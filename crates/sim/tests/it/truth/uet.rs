@@ -1,4 +1,5 @@
-//! Ultra Ethernet in whole runs: times that follow from the rates, and trouble of every kind, in which all messages end.
+//! Ultra Ethernet in whole runs: times that follow from the rates, and trouble of every kind, in which all messages
+//! end.
 
 use plimsoll_units::{Span, Time};
 
@@ -14,7 +15,8 @@ fn across(preset: &str, messages: u32, bytes: u32) -> Run {
     run(&format!(
         "version = 1\ntitle = 'across pods'\npreset = '{preset}'\n[run]\nduration = '1s'\n{FAT_TREE}\
          [observe]\ncompletion = 'acknowledged'\n\
-         [workload.w]\nkind = 'incast'\nfrom = 'h0'\nto = 'h15'\nsize = '{bytes}B'\nevery = '1ps'\nrounds = {messages}\n"
+         [workload.w]\nkind = 'incast'\nfrom = 'h0'\nto = 'h15'\nsize = '{bytes}B'\nevery = '1ps'\n\
+         rounds = {messages}\n"
     ))
 }
 
