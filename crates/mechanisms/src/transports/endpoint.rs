@@ -140,7 +140,7 @@ impl Endpoint {
         of_each!(self,
             tcp => tcp.deadline(),
             pair => pair.deadline(&config.roce, now),
-            pdc => pdc.deadline(&config.uet))
+            pdc => pdc.deadline(&config.uet, now))
     }
 
     /// Handles the [`deadline`](Endpoint::deadline) that has passed.

@@ -55,11 +55,12 @@ pub(super) fn segment_of(packet: &Packet, received: u64, sent: u64) -> tcp::TcpS
     }
 }
 
-/// Returns the number with the low 32 bits `low` that is nearest to `near`.
+/// Returns the number with the low 32 bits `low` that is nearest to `near`. None is below zero, so that these bits are
+/// kept in any case.
 #[inline]
 pub(super) fn unwrap(low: u32, near: u64) -> u64 {
     let distance = low.wrapping_sub(near as u32) as i32;
-    near.saturating_add_signed(i64::from(distance))
+    near.checked_add_signed(i64::from(distance)).unwrap_or(u64::from(low))
 }
 
 #[cfg(test)]
@@ -72,5 +73,6 @@ mod tests {
         assert_eq!(unwrap(3, 1 << 32), (1 << 32) + 3);
         assert_eq!(unwrap(u32::MAX, 1 << 32), (1 << 32) - 1);
         assert_eq!(unwrap(0, (1 << 33) - 10), 1 << 33);
+        assert_eq!(unwrap(0xffff_0003, 7), 0xffff_0003);
     }
 }

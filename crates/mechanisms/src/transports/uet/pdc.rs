@@ -163,9 +163,10 @@ impl Pdc {
 
     // ---- timers ----
 
-    /// Returns when [`on_deadline`](Pdc::on_deadline) must be called; [`Time::MAX`] if never.
-    pub fn deadline(&self, config: &UetConfig) -> Time {
-        self.send.deadline(config)
+    /// Returns when [`on_deadline`](Pdc::on_deadline) must be called, `now` or later; [`Time::MAX`] if
+    /// never.
+    pub fn deadline(&self, config: &UetConfig, now: Time) -> Time {
+        self.send.deadline(config, now)
     }
 
     /// Handles the [`deadline`](Pdc::deadline) that has passed.

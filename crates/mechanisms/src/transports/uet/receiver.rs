@@ -29,9 +29,9 @@ pub(super) struct ReceiveSide {
     unacked: u64,
     /// A packet that asked for an answer arrived beyond a gap, whose closing is to be told, too.
     tells_closing: bool,
-    /// The number of a trimmed packet that asked for an answer: its NACK overtakes the packets before it, whose arrival
-    /// is told once all of them have come.
-    asked_at: Option<u64>,
+    /// A packet that asked for an answer was trimmed: its NACK overtakes the packets before it, each of which is
+    /// acknowledged, up to the next that asks.
+    acknowledges_all: bool,
     answers: VecDeque<Answer>,
     pub(super) grants: Grants,
 }
@@ -52,9 +52,7 @@ impl ReceiveSide {
         let number = nearest(number, self.next);
         if segment.flags.has(Flags::TRIMMED) {
             self.grants.on_trimmed(&config.params.rccc, size);
-            if segment.flags.has(Flags::CWR) && number > self.next {
-                self.asked_at = Some(number);
-            }
+            self.acknowledges_all |= segment.flags.has(Flags::CWR);
             // The flag that no data packet has says where it was trimmed.
             let at_last_hop = segment.flags.has(Flags::ECE);
             return self.owe(segment, Flags::ACK.with(Flags::CWR), number, at_last_hop);
@@ -68,9 +66,9 @@ impl ReceiveSide {
         let is_duplicate = self.is_known(number);
         let closes = !is_duplicate && self.take(number, segment.len);
         self.tells_closing |= asks && self.waiting > 0;
-        let tells =
-            closes && self.tells_closing || self.asked_at.take_if(|number| *number <= self.next).is_some();
+        let tells = closes && self.tells_closing || self.acknowledges_all;
         let at_once = is_first || asks || is_marked || is_duplicate || tells;
+        self.acknowledges_all &= !asks;
         self.tells_closing &= !closes;
         if at_once || self.unacked >= config.params.ack_after.get() {
             self.unacked = 0;

@@ -178,8 +178,10 @@ impl SendSide {
             }
         }
         self.forget_answered();
+        // The path answers, if only by headers.
+        self.backoff = 0;
         if arrived > 0 || self.una > before {
-            (self.backoff, self.progress) = (0, now);
+            self.progress = now;
         }
         self.una - before
     }
@@ -288,14 +290,14 @@ impl SendSide {
 
     // ---- timers ----
 
-    /// Returns when [`on_deadline`](SendSide::on_deadline) must be called; [`Time::MAX`] if never.
-    pub(super) fn deadline(&self, config: &UetConfig) -> Time {
+    /// Returns when [`on_deadline`](SendSide::on_deadline) must be called, `now` or later; [`Time::MAX`] if never.
+    pub(super) fn deadline(&self, config: &UetConfig, now: Time) -> Time {
         let oldest = self.in_order.front().map(|(number, _)| self.packets[(number - self.first) as usize].at);
         // What waits for credit asks for it again.
         let asked = self.requested.filter(|_| self.awaits_credit()).map_or(Time::MAX, |since| {
             since.max(self.progress).saturating_add(config.params.min_rto.saturating_mul(CREDIT_WAIT))
         });
-        oldest.map_or(Time::MAX, |since| self.times_out(config, since)).min(asked)
+        oldest.map_or(Time::MAX, |since| self.times_out(config, since)).min(asked).max(now)
     }
 
     /// Returns when what was sent `since` counts as lost: a timeout after that, and after the last news of the
@@ -306,7 +308,7 @@ impl SendSide {
     }
 
     pub(super) fn on_deadline(&mut self, config: &UetConfig, now: Time) {
-        if now < self.deadline(config) {
+        if now < self.deadline(config, now) {
             return;
         }
         let before = self.timeouts;
