@@ -19,7 +19,7 @@ pub(super) struct ReceiveSide {
     /// The number and the offset that are expected next in order.
     next: u64,
     next_offset: u64,
-    /// From `next` on: the payload of the packets that have arrived, and 0 for those that have not.
+    /// From `next` on: the payload of each packet that has arrived, and 0 for a missing packet.
     ahead: VecDeque<u16>,
     /// The packets of `ahead` that have arrived.
     waiting: u16,
@@ -27,10 +27,10 @@ pub(super) struct ReceiveSide {
     arrived: u64,
     /// Those since the last acknowledgement.
     unacked: u64,
-    /// A packet that asked for an answer arrived beyond a gap, whose closing is to be told, too.
+    /// A packet that asked for an answer arrived beyond a gap, whose closing is to be reported, too.
     tells_closing: bool,
     /// The number of a trimmed packet that asked for an answer: its NACK overtakes the packets before it, whose arrival
-    /// is told once all of them have come.
+    /// is reported once all of them have come.
     asked_at: Option<u64>,
     answers: VecDeque<Answer>,
     pub(super) grants: Grants,
