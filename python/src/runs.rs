@@ -1,4 +1,4 @@
-//! Runs of a scenario, and what they observed.
+//! Runs of a scenario, and their observations.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -100,7 +100,7 @@ pub(crate) fn run(
     py.detach(|| conclude(dir, plan, checked.points(), kept))
 }
 
-/// Puts points in the scenario's order, with those that the run directory had before, and summarizes them.
+/// Puts points in the scenario's order, with the points that the run directory had before, and summarizes them.
 fn conclude(
     dir: Option<RunDir>,
     plan: RunPlan,
@@ -125,7 +125,7 @@ fn conclude(
     })
 }
 
-/// Returns the finished points of a run directory; those that have just been kept are not read again.
+/// Returns the finished points of a run directory; points that were just stored are not read again.
 fn finished(dir: &RunDir, mut kept: BTreeMap<PointKey, PointOutcome>) -> PyResult<Vec<PointOutcome>> {
     let mut points = Vec::new();
     for (planned, status) in dir.status() {

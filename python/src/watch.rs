@@ -54,7 +54,7 @@ impl BenchWatch for PythonBoard<'_> {
 }
 
 impl PythonBoard<'_> {
-    /// Returns the board of so many runs, or of a number that is unknown yet: 0.
+    /// Returns the board of `runs` runs; 0 if the number is not known yet.
     pub(crate) fn of(runs: usize, failure: &Failure) -> PythonBoard<'_> {
         PythonBoard {
             failure,

@@ -1,5 +1,5 @@
-//! Candidates: what could raise a line, what a fabric needs for it, and how it is turned on. All are data, in
-//! `candidates/`.
+//! Candidates: mechanisms that could raise a line, the capabilities that each needs of a fabric, and its settings. All
+//! are data, in `candidates/`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -153,7 +153,7 @@ pub fn candidates() -> Vec<Candidate> {
     all
 }
 
-/// The capabilities of a fabric: all, or those that `--have` names.
+/// The capabilities of a fabric: all, or the ones that `--have` names.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Have {
     named: Option<BTreeSet<String>>,
@@ -161,7 +161,7 @@ pub struct Have {
     queues: u32,
 }
 
-/// A word of `--have` that is no capability.
+/// A word of `--have` that does not name a capability.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("invalid value \"{word}\" for --have: expected some of {}{}", capabilities(), hint(word))]
 pub struct UnknownCapability {
@@ -184,7 +184,7 @@ impl Have {
     /// Reads `ecn, 8 queues, linux hosts`; without a text the fabric has everything.
     ///
     /// # Errors
-    /// Returns the first word that is no capability; a text without any word is one.
+    /// Returns the first word that does not name a capability, or the text if it has no words.
     pub fn parse(text: Option<&str>) -> Result<Have, UnknownCapability> {
         let Some(text) = text else { return Ok(Have::default()) };
         if text.split(',').all(|word| word.trim().is_empty()) {

@@ -243,7 +243,7 @@ impl PreparedAdvice {
         Ok(self.question.clone().ask(&self.scenario)?)
     }
 
-    /// Returns the candidate of a variant, with the lines of the variant: those of both for a combination.
+    /// Returns the candidate of a variant, with the lines of the variant; a combination has the lines of both.
     pub(crate) fn find(&self, name: &str) -> Option<(Candidate, String)> {
         if let Some((one, other)) = name.split_once(AND) {
             let ((one, lines), (other, more)) = (self.find(one)?, self.find(other)?);

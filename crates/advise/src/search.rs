@@ -98,7 +98,8 @@ struct Searching<'a> {
 /// resumes.
 ///
 /// # Errors
-/// Returns an error if a run fails or cannot be kept, or the watch cancels the search. An exhausted budget is no error.
+/// Returns an error if a run fails or cannot be kept, or the watch cancels the search. An exhausted budget is not an
+/// error.
 pub fn advise(
     prepared: &PreparedAdvice,
     dir: &Path,
@@ -154,7 +155,7 @@ impl Searching<'_> {
         let done = match make(&wanted) {
             Ok(runs) => wanted.into_iter().zip(runs).collect(),
             Err(SearchStop::Run(_)) => {
-                // Finished runs are kept, so that only those of the failing candidates are made again.
+                // Finished runs are kept, so that a retry runs only the failing candidates.
                 let mut done: Vec<(LineTrial, Option<Run>)> = Vec::new();
                 for name in names {
                     let own: Vec<LineTrial> =

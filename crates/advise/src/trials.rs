@@ -60,7 +60,7 @@ impl Trials {
         Some((mean(&differences)?, mean_interval(&differences, LEVEL)))
     }
 
-    /// Returns whether the runs are those of `other`, event by event.
+    /// Returns whether the runs equal the runs of `other`, event by event.
     pub(crate) fn is_same(&self, other: &Trials) -> bool {
         let mut pairs = self.pairs(other).peekable();
         pairs.peek().is_some() && pairs.all(|(mine, theirs)| mine.digest == theirs.digest)

@@ -7,7 +7,7 @@ use libbpf_rs::btf::{Btf, BtfType};
 use crate::Error;
 use crate::program::KERNEL_TYPES;
 
-/// Returns those of `names` that the kernel has as tracepoints.
+/// Returns the `names` that the kernel has as tracepoints.
 ///
 /// # Errors
 /// Returns [`Error::Unsupported`] if the kernel does not describe its types (BTF).

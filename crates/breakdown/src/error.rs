@@ -81,7 +81,7 @@ pub enum Error {
     Load {
         /// The command line that was run.
         command: String,
-        /// The reason, with what was expected.
+        /// The reason, with the expected values.
         reason: String,
     },
     /// The caller wanted the work to stop.

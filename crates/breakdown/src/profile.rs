@@ -118,7 +118,7 @@ impl ProfileReport {
             }
             *by_stack.entry(functions).or_default() += samples;
         }
-        // Of each function, the samples in it, and in it or what it calls.
+        // Samples of each function: in itself, and including its callees.
         let mut by_function: HashMap<&Symbol, (u64, u64)> = HashMap::new();
         for (functions, samples) in &by_stack {
             let distinct: BTreeSet<&Symbol> = functions.iter().collect();
@@ -170,7 +170,7 @@ impl ProfileReport {
 /// Name for all functions of a file that it does not name.
 const UNNAMED: &str = "(no symbol)";
 
-/// Samples a second of a processor's time. It is no multiple of what timers are set to, so that samples do not fall in
+/// Samples a second of a processor's time. It is not a multiple of usual timer rates, so that samples do not fall in
 /// step with the work.
 pub const HERTZ: u64 = 499;
 
@@ -191,7 +191,7 @@ mod tests {
         };
         let places = [
             at(1, 5, &[], &[]),
-            // An address that is no code ends the chain.
+            // An address outside code ends the chain.
             at(own, 2, &[own, caller + 1, 1, caller + 1], &[]),
             at(own + 1, 4, &[own + 1], &[]),
             at(u64::MAX, 9, &[own + 1, caller + 1], &[u64::MAX, u64::MAX]),

@@ -20,7 +20,7 @@ impl Server {
     /// Returns [`Error::Reading`] where it cannot be run.
     pub fn start(command: &[OsString]) -> Result<Server, Error> {
         let name = command[0].to_string_lossy().into_owned();
-        // Results go to stdout, so what the server prints goes to stderr.
+        // Results go to stdout, so the output of the server goes to stderr.
         let stderr =
             rustix::io::dup(std::io::stderr()).map_err(|error| Error::running(&name)(error.into()))?;
         let child = Command::new(&command[0])

@@ -23,7 +23,7 @@ pub struct TraceOptions {
     pub link_bps: Option<u64>,
 }
 
-/// A trace in progress, with what it has found.
+/// A trace in progress, with its results so far.
 #[derive(Debug)]
 pub struct Trace {
     options: TraceOptions,

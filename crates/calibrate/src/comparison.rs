@@ -1,4 +1,4 @@
-//! [`Comparison`]: quantiles of a measurement beside those of a run, and the layer to which the difference points.
+//! [`Comparison`]: quantiles of a measurement and of a run, and the layer to which the difference points.
 
 use plimsoll_models::measured::MeasuredLatencies;
 use plimsoll_report::table::{Listing, ListingColumn};
@@ -91,7 +91,8 @@ impl Comparison {
     }
 }
 
-/// Returns whether the times inside the server differ from those of the run at any quantile; `None` without intervals.
+/// Returns whether times inside the server differ between measurement and run at any quantile; `None` without
+/// intervals.
 fn server_differs(server: &MeasuredLatencies, modelled: &ModelledLatencies) -> Option<bool> {
     let apart = |share: &f64| {
         let interval = difference(&measured(server, *share)?, &modelled.service_quantile(*share)).interval?;

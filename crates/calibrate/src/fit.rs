@@ -8,7 +8,7 @@
 //!
 //! All runs have the same seeds, so that the quantiles move smoothly with the values, and the same input gives the same
 //! values. Two parameters that change the quantiles in the same proportions (a cosine of their effects of
-//! [`SAME_EFFECT`] or more) cannot be told apart: the first one stands for both, and its value is the sum.
+//! [`SAME_EFFECT`] or more) cannot be distinguished: only the first one is fitted, and its value is the sum of both.
 
 use std::sync::Mutex;
 
@@ -83,7 +83,7 @@ pub struct Calibration<'a> {
 pub struct CalibratedFit {
     /// The fitted parameters.
     pub fitted: Vec<Fitted>,
-    /// Parameters that cannot be told from a fitted one, in sentences.
+    /// Parameters that cannot be distinguished from a fitted one, in sentences.
     pub merged: Vec<String>,
     /// The overrides that give the scenario its values.
     pub set: Vec<String>,
@@ -163,7 +163,7 @@ impl<'a> Calibration<'a> {
             .ok_or_else(|| CalibrateError::NoMessages(self.workload.clone()))
     }
 
-    /// Fits parameters: those of `keys`, or the default ones if there are none.
+    /// Fits the parameters `keys`, or the default ones if it is empty.
     ///
     /// # Errors
     /// Returns an error for a key that the scenario does not have, for too few latencies, and for parameters without an
@@ -304,7 +304,7 @@ impl FitSearch<'_> {
         Ok(effects)
     }
 
-    /// Removes the parameters that cannot be told from one before them; a sentence for each.
+    /// Removes parameters that cannot be distinguished from an earlier one; returns a sentence for each.
     fn merge(&mut self, values: &mut Vec<f64>, effects: &[Vec<f64>]) -> Result<Vec<String>, CalibrateError> {
         let mut kept: Vec<usize> = Vec::new();
         let mut sentences = Vec::new();

@@ -12,10 +12,10 @@
 //! A shape fits if one multiple of it is inside the interval of every difference, each widened by a quarter of the
 //! difference, since a longer queue is not exactly a multiple of a shorter one. The multiple of a queue and of a
 //! service is at least -1: no more time can be missing than the run has. A loss is judged first. Times that were
-//! measured inside the server decide about it: if they differ from those of the run, only the shape of the service
+//! measured inside the server decide about it: if they differ from the times of the run, only the shape of the service
 //! counts, and otherwise only the others. Where a constant and a queue fit, and the constant misses the differences
-//! clearly less, it is the host. Where no shape fits, a difference that grows with the quantile is a queue that the
-//! run does not have. The verdict names no layer where several fit, or none.
+//! clearly less, it is the host. Where no shape fits, a difference that grows with the quantile is a queue that the run
+//! does not have. The verdict names no layer where several fit, or none.
 //!
 //! A measured latency below the idle latency of the run, which is its latency without queueing delay, means that the
 //! model itself is too slow: less load or shorter queues cannot explain it.
@@ -49,7 +49,7 @@ pub enum Verdict {
     NotSignificant,
     /// One layer explains the differences.
     Layer(LatencyLayer),
-    /// Measured latencies are below those of the run without any queueing delay: the model is too slow, in one of these
+    /// Measured latencies are below the run's latencies without queueing delay: the model is too slow, in one of these
     /// layers where a shape fits.
     ModelTooSlow(Vec<LatencyLayer>),
     /// Each of these layers alone explains the differences.
@@ -74,11 +74,11 @@ const SLACK: f64 = 0.25;
 /// The difference of two weighted sums of squares from which on one shape is clearly nearer: 2 standard deviations.
 const CLEARLY: f64 = 4.0;
 
-/// How a layer's difference grows with what a run observed: in proportion to the value.
+/// How a layer's difference grows with the latency of a run: in proportion to the value.
 type Shape = fn(&ObservedDifference) -> f64;
 
-/// Judges the differences, in order of their quantiles. `server` is whether the times inside the server differ from
-/// those of the run, where they were measured. `timeout_us` is the shortest retransmission timeout.
+/// Judges the differences, in order of their quantiles. `server` is whether the times inside the server differ between
+/// measurement and run, where they were measured. `timeout_us` is the shortest retransmission timeout.
 pub fn judge(observed: &[ObservedDifference], server: Option<bool>, timeout_us: f64) -> Verdict {
     let known: Vec<(Interval, &ObservedDifference)> =
         observed.iter().filter_map(|seen| Some((seen.difference.interval?, seen))).collect();

@@ -45,7 +45,7 @@ impl Parameter {
 /// A value that every key of a host's costs takes.
 const TRIAL: Span = Span::from_us(1);
 
-/// Returns the overrides of a scenario with further settings: `at`, and then those of `parameters`.
+/// Returns the overrides of a scenario with further settings: `at`, and then `parameters`.
 pub fn with(scenario: &Scenario, parameters: &[String], at: &[String]) -> Overrides {
     let mut overrides = scenario.overrides().clone();
     overrides.set.extend(at.iter().chain(parameters).cloned());

@@ -15,7 +15,7 @@ pub const SHARES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 /// Standard deviations of an interval: four intervals hold together with 95 %, by Bonferroni's inequality.
 pub const DEVIATIONS: f64 = 2.5;
 
-/// Standard deviations of a 95 % interval, as those of a run have.
+/// Standard deviations of a 95 % interval, as in the intervals of a run.
 const DEVIATIONS_OF_RUN: f64 = 1.96;
 
 /// Returns a measured quantile; `None` above the last bound of a histogram. It has an interval if the file states its

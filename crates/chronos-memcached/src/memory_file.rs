@@ -40,7 +40,7 @@ const VALUE_BYTES_MAX: u32 = 1 << 30;
 const STATE_KEPT: u8 = ItemState::FETCHED | ItemState::STALE | ItemState::TOKEN_SENT | ItemState::KEY_BINARY;
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// The file of `-e`, and what is known about it.
+/// The file of `-e`, and the state of its writing.
 #[derive(Debug)]
 pub struct MemoryFile {
     path: PathBuf,

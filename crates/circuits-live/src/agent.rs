@@ -209,7 +209,7 @@ impl RunningAgent<'_> {
 }
 
 impl AgentCounts {
-    /// Returns the metrics; `names` are those of all hosts.
+    /// Returns the metrics; `names` are the names of all hosts.
     fn text(&self, names: &[String]) -> String {
         let AgentCounts { reports, answers, refused, demand, gate, ref open, is_connected, is_open } = *self;
         let mut out = Exposition::default();

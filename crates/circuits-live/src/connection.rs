@@ -40,7 +40,7 @@ impl SwitchConnection {
         Ok(SwitchConnection { stream, address, switch, since: now })
     }
 
-    /// Reads what has arrived, and returns its events. The stream is readable.
+    /// Reads the received bytes, and returns their events. The stream is readable.
     ///
     /// # Errors
     /// Returns the reason why the connection is lost.

@@ -138,8 +138,7 @@ impl CircuitController {
         }
     }
 
-    /// Returns the same controller for so many circuit switches, at least one, to each of which every port has an
-    /// uplink.
+    /// Returns the same controller for `planes` circuit switches, at least one; every port has an uplink to each.
     pub fn with_planes(mut self, planes: usize) -> CircuitController {
         self.planes.resize(planes, self.planes[0].clone());
         self

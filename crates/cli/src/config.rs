@@ -58,7 +58,7 @@ fn explained(key: &KeyEntry, all: &[KeyEntry]) -> String {
     text
 }
 
-/// Lists all keys under the table that contains them, and those of one kind of the table under that kind.
+/// Lists all keys under the table that contains them, and the keys of one kind of the table under that kind.
 fn grouped(entries: &[KeyEntry]) -> String {
     let mut groups: Vec<(&str, Option<&str>, Vec<&str>)> = Vec::new();
     for entry in entries {

@@ -238,7 +238,7 @@ fn log_programs(dir: &Path, point: &Point, programs: &mut [plimsoll_linux::Progr
     Ok(())
 }
 
-/// Checks that a folder of the run directory, if it is there, is no link to another place.
+/// Checks that a folder of the run directory, if it exists, is not a link to another place.
 fn check_folder(folder: &Path) -> anyhow::Result<()> {
     plimsoll_files::check_folder(folder).with_context(|| format!("cannot write to {}", folder.display()))
 }
@@ -268,7 +268,7 @@ fn plan(args: &Args, source: &Source, asked: &Question<'_>, scenario: &Scenario)
     plan
 }
 
-/// Returns the options that change what a point does, as they are written.
+/// Returns the options that change the behaviour of a point, as they are written.
 fn measured(args: &Args) -> String {
     let mut words = String::new();
     for Program { host, level, command } in &args.program {

@@ -1,6 +1,6 @@
 //! The `plimsoll` command as a library, with one file a subcommand and no simulation logic in any of them.
-//! [`main_with`] runs it with mechanisms from outside (`docs/extending.md`), [`main_of`] and [`printed`] with words
-//! that are not those of this process.
+//! [`main_with`] runs it with mechanisms from outside (`docs/extending.md`), [`main_of`] and [`printed`] with arguments
+//! other than this process's.
 //!
 //! Results go to stdout; everything else goes to stderr. The exit status is 0, 1 (a finding: a figure is off, a load is
 //! above its line), 2 (an error), or 128 plus the signal's number after Ctrl-C.

@@ -153,7 +153,7 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     let lines = match ended {
         Ok(lines) => lines,
         Err(error) => {
-            // A budget chooses the length of runs anew, so the command that goes on names it.
+            // A budget chooses the length of runs anew, so the command that resumes names it.
             let way = match args.budget {
                 Some(_) => format!("To resume: {repeat}"),
                 None => "To resume, run the same command.".to_owned(),

@@ -62,7 +62,7 @@ pub fn longest_run<'a>(mut points: impl Iterator<Item = &'a Point>) -> Option<Sp
     points.try_fold(Span::ZERO, |longest, point| Some(longest.max(of(point)?))).filter(|run| !run.is_zero())
 }
 
-/// Splits `[NAME=]FILE`. A prefix that is no workload is part of the file's name if that file exists.
+/// Splits `[NAME=]FILE`. A prefix that names no workload is part of the file's name if that file exists.
 fn split(option: &str, text: &str, workloads: &[&str]) -> anyhow::Result<(String, PathBuf)> {
     match text.split_once('=') {
         Some((name, path)) if workloads.contains(&name) => Ok((name.to_owned(), PathBuf::from(path))),

@@ -45,7 +45,7 @@ pub fn commit() -> Option<&'static str> {
 /// The result of a command.
 pub type Done = anyhow::Result<ExitCode>;
 
-/// Returns an error with its causes, except those that are already part of the message before them.
+/// Returns an error with its causes, except causes that are already part of the message before them.
 pub fn reasons(error: &anyhow::Error) -> String {
     let mut told = String::new();
     for cause in error.chain().map(ToString::to_string) {

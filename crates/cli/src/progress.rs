@@ -18,7 +18,7 @@ use plimsoll_units::Time;
 use crate::memory::Memory;
 use crate::signals::Interrupt;
 
-/// The interval at which a long point reports its progress where there is no bar.
+/// The interval at which a long point reports its progress without a bar.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(30);
 
 /// The number of the bar's steps a point.

@@ -102,7 +102,7 @@ enum On {
     Kernel,
 }
 
-/// Returns the words for studies, each with what it is about.
+/// Returns the words for studies, each with its subject.
 fn names() -> PossibleValuesParser {
     let named = every().iter().filter_map(|study| Some((word(study), study.about.as_deref()?)));
     let mut named: Vec<(&str, &str)> = named.collect();

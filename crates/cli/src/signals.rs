@@ -23,7 +23,7 @@ struct Watched {
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        // Nobody would see it.
+        // A signal without a watcher would be lost.
         self.is_armed.store(true, Ordering::Relaxed);
     }
 }
@@ -64,7 +64,7 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// Records these signals from now on, and returns those that are not ignored.
+    /// Records these signals from now on, and returns the ones that are not ignored.
     #[cfg(unix)]
     fn watch_for(&self, signals: &[i32]) -> std::io::Result<Vec<i32>> {
         let is_watched = |signal: &i32| *signal != SIGHUP || !ignores_hang_up();

@@ -41,7 +41,7 @@ impl Source {
         self.load_with(registry, self.replicates.unwrap_or(0))
     }
 
-    /// Reads and checks the file for so many runs of each point; its warnings go to stderr.
+    /// Reads and checks the file for `replicates` runs of each point; its warnings go to stderr.
     ///
     /// # Errors
     /// [`BadScenario`], with all its errors.
@@ -60,8 +60,8 @@ impl Source {
         BadScenario::new(self.path.display().to_string(), "run", errors)
     }
 
-    /// Returns the command that repeats what a subcommand did with the `points` of this scenario, quoted for a shell.
-    /// Without points it has the seed that was given, else theirs.
+    /// Returns the command that repeats a subcommand with the `points` of this scenario, quoted for a shell. Without
+    /// points it has the seed that was given, else theirs.
     pub fn command_of(&self, subcommand: &str, points: &[Point]) -> String {
         question::command(subcommand, &self.path, &self.overrides(), points)
     }
@@ -95,7 +95,7 @@ impl fmt::Display for BadScenario {
         if let [error] = &self.errors[..]
             && error.line == 0
         {
-            // There is no file whose errors could be counted.
+            // The error does not belong to a file, so no count is printed.
             return error.fmt(f);
         }
         for error in self.errors.iter().take(SHOWN_MAX) {

@@ -283,7 +283,7 @@ impl Circuits {
         true
     }
 
-    /// Leaves the hosts and switches of the other of so many logical processes to these.
+    /// Restricts this to the hosts and switches of one of `processes` logical processes.
     pub(crate) fn become_process(&mut self, processes: usize) {
         self.shares = Some(Box::new(DemandGathering::new(processes)));
         self.activity.onsets = Some(BTreeMap::new());

@@ -363,7 +363,7 @@ pub fn port_name(network: &Network, port: PortId, name: &dyn Fn(Node) -> String)
 }
 
 /// Returns the name of a node in a network without names: `h3` or `switch 0`. Observed and captured ports have it, and
-/// digests cover those of queues.
+/// digests cover the names of queues.
 pub fn number_name(node: Node) -> String {
     match node {
         Node::Host(host) => format!("h{}", host.0),

@@ -126,7 +126,7 @@ pub fn rollback_rest(
     };
     let entered = here.enter_network(name)?;
     let is_there = |step: &&Step| entered.is_some() || !step.is_of_network();
-    // The added steps of a change come after those of the plan.
+    // The added steps of a change follow the steps of the plan.
     let added = change.iter().flat_map(|change| &change.difference.added);
     let steps: Vec<Step> = plan.steps[..begun].iter().chain(added).filter(is_there).cloned().collect();
     let here = change.as_ref().map_or(here, |change| change.here.clone());

@@ -1,4 +1,4 @@
-//! [`HostCounters`]: counts of the whole host beside those of its policies: pause frames, and TCP's timeouts.
+//! [`HostCounters`]: counts of the whole host, in addition to its policies' counts: pause frames, and TCP's timeouts.
 //!
 //! Drivers name their counters of pauses as they like, and a driver may count one frame in several counters, so each
 //! counter is shown by the driver's name and no sum is made.

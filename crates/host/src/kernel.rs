@@ -39,7 +39,7 @@ impl System for Kernel<'_> {
             Step::Level { level, share, pins, .. } => {
                 unpinned(pins, replaces).and_then(|()| levels::check(*level, *share))
             }
-            // What is there now is this policy's.
+            // The present setting belongs to this policy.
             _ if replaces => Ok(()),
             Step::DropIn { file, .. } if file.exists() => Err(Error::Program(format!(
                 "{} was created after the plan was made; plan again",

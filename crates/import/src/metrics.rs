@@ -78,7 +78,7 @@ const BYTES_MAX: u64 = 512 << 20;
 /// Reads the answer to a range query.
 ///
 /// # Errors
-/// Returns an error that names the place if the file is no answer with series, or a series lacks a label or values.
+/// Returns an error that names the place if the file is not an answer with series, or a series lacks a label or values.
 pub fn read(path: &Path, settings: &MetricSettings) -> Result<ImportFound, Invalid> {
     let place = path.display().to_string();
     const ALLOWED: &str = "the JSON of /api/v1/query_range";
@@ -274,7 +274,8 @@ impl RateSums {
     }
 }
 
-/// Returns whether an interface carries no packets of the network, or carries those of another interface once more.
+/// Returns whether an interface carries no packets of the network, or carries the packets of another interface once
+/// more.
 fn sees_others_traffic(device: &str) -> bool {
     const VIRTUAL: &[&str] = &[
         "veth", "docker", "br-", "virbr", "cali", "cilium", "flannel", "cni", "tun", "tap", "bond", "team",

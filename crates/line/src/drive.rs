@@ -47,7 +47,7 @@ pub trait SearchWatch: Sync {
     fn goes_on(&self) -> bool {
         true
     }
-    /// Returns true once the search shall end with what it knows.
+    /// Returns true once the search shall end with its results so far.
     fn is_out_of_time(&self) -> bool {
         false
     }
@@ -134,9 +134,9 @@ struct Driver<'a> {
     watch: &'a dyn SearchWatch,
     journal: Mutex<Store<JournaledRun>>,
     variants: Vec<SearchedVariant>,
-    /// The length of runs in messages, with what is known of their pace; `None` for the scenario's own length.
+    /// The length of runs in messages, with their measured pace; `None` for the scenario's own length.
     length: Option<(Pace, u64)>,
-    /// Whether the runs are those of the first look, which may be shorter.
+    /// Whether the runs belong to the first look, which may be shorter.
     is_first_look: bool,
     /// The lines of a first look, with which a search of a given length of runs begins, by variant.
     looked: Vec<(String, Line)>,
@@ -322,7 +322,7 @@ impl<'a> Driver<'a> {
     }
 
     /// Brackets all lines with one run a load, so that something is known early. The runs are kept, and the search,
-    /// which decides by itself, begins with those that are as long as its own. Where a round of the search takes no
+    /// which decides by itself, begins with the ones that are as long as its own. Where a round of the search takes no
     /// longer than one run, there is no first look.
     fn first_look(
         &mut self,
@@ -463,8 +463,8 @@ impl<'a> Driver<'a> {
         Ok(found)
     }
 
-    /// Measures how fast messages come at the load where the search begins, and what they cost: by the first variant,
-    /// in a run of the scenario's duration over `part`, which becomes longer until it has `part` messages, at most
+    /// Measures the rate of messages at the load where the search begins, and their cost: by the first variant, in a
+    /// run of the scenario's duration over `part`, which becomes longer until it has `part` messages, at most
     /// `lengthened` times. `None` if no objective is about messages.
     fn pace(&mut self, part: u64, lengthened: u32) -> Result<Option<Pace>, SearchStop> {
         let over = &self.asked.over;

@@ -125,7 +125,7 @@ pub struct AtLoad {
 }
 
 impl Lines {
-    /// Returns the lines by variant, as what a search of a larger network expects.
+    /// Returns the lines by variant, as the expectation for a search of a larger network.
     pub fn expected(&self) -> ExpectedLines {
         self.variants.iter().map(|variant| (variant.name.clone(), variant.line.clone())).collect()
     }
@@ -249,8 +249,8 @@ impl Lines {
         (text, false)
     }
 
-    /// Writes on which side of which value of a key that is no load a variant meets the objectives, and whether that is
-    /// the whole sentence.
+    /// Writes on which side of which value of a key other than a load a variant meets the objectives, and whether that
+    /// is the whole sentence.
     fn of_key(&self, variant: &LineVariant) -> (String, bool) {
         let shown = |value: f64| self.over.shown(value);
         let (what, line) = (self.objectives(), &variant.line);
@@ -451,7 +451,7 @@ fn today(search: &VariantSearch<'_>, at: f64, line: &Line, reach: &Reach) -> Sea
     }
 }
 
-/// Returns what an interval lacks whose search the time has ended, and what a first look had shown.
+/// Returns the gaps of an interval whose search ended by its time limit, and the result of a first look.
 fn ended_early(search: &VariantSearch<'_>, looked: Option<String>) -> String {
     let lower = match search.is_lower_end_confirmed() {
         true => "",

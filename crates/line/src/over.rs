@@ -144,10 +144,10 @@ impl Over {
         }
     }
 
-    /// Returns the key `key` of a scenario with these points, which is no load, within a range such as `100KB..1MB`.
+    /// Returns the key `key` of a scenario with these points, which is not a load, within a range such as `100KB..1MB`.
     ///
     /// # Errors
-    /// Returns what a range may be, if it is none, or the ends have different units.
+    /// Returns the form of a valid range, if this one is invalid or its ends have different units.
     pub fn of_key(points: &[Point], key: &str, within: &str) -> Result<Over, String> {
         let wrong = || {
             format!(

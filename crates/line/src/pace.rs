@@ -1,13 +1,14 @@
-//! [`Pace`]: how fast the messages of a scenario come, and what it costs to simulate them.
+//! [`Pace`]: the rate of a scenario's messages, and the cost of simulating them.
 
 use std::time::Duration;
 
 /// The pace of a scenario at the load where a search begins, measured by one run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Pace {
-    /// The load at which it was measured; `None` where the searched key is no load, so that all runs have one length.
+    /// The load at which it was measured; `None` where the searched key is not a load, so that all runs have one
+    /// length.
     pub(crate) load: Option<f64>,
-    /// Whether the messages are those of the load that is searched.
+    /// Whether the messages belong to the load that is searched.
     pub(crate) is_of_load: bool,
     /// The simulated time before which messages do not count, in seconds.
     pub(crate) warmup: f64,
@@ -29,7 +30,7 @@ const LONGER: f64 = 8.0;
 const FIRST_LOOK: u64 = 16;
 
 impl Pace {
-    /// Writes the length of a run with so many messages, as `--set` takes it. Where the messages are of the searched
+    /// Writes the length of a run with `messages` messages, as `--set` takes it. Where the messages are of the searched
     /// load, they come as fast as that. Otherwise a run at a lower `load` costs less, so it is longer by as much, up to
     /// [`LONGER`].
     pub(crate) fn length(&self, messages: u64, load: f64) -> String {
@@ -38,7 +39,7 @@ impl Pace {
         format!("run.duration={}us", (self.simulated(messages as f64 * times) * 1e6).ceil())
     }
 
-    /// Estimates how long a run of so many messages takes.
+    /// Estimates the wall time of a run of `messages` messages.
     pub(crate) fn run(&self, messages: u64) -> Duration {
         Duration::from_secs_f64(self.simulated(messages as f64) * self.cost)
     }
@@ -48,8 +49,8 @@ impl Pace {
         self.run(messages).mul_f64(RUNS * variants as f64 / threads.max(1) as f64)
     }
 
-    /// Returns the length of a run in messages with which a search takes about `budget`, in two digits: a run is no
-    /// shorter than twice its warm-up, of which it would have little beside.
+    /// Returns the length of a run in messages with which a search takes about `budget`, in two digits: a run is at
+    /// least twice its warm-up, or little of it would be measured.
     pub(crate) fn affordable(&self, budget: Duration, variants: usize, threads: usize) -> u64 {
         let runs = RUNS * variants as f64 / threads.max(1) as f64;
         let simulated = PLANNED * budget.as_secs_f64() / runs / self.cost.max(1e-9) - self.warmup;

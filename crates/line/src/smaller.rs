@@ -1,9 +1,9 @@
 //! [`Smaller`]: a network of fewer racks on which a search finds about the same line in less time.
 //!
-//! What decides a line is what a message meets: the link of its receiver, the queues of its rack, the links between
-//! racks. Fewer racks of the same hosts keep these, if every workload keeps its rate at each host, or at the one client
-//! or server that it is about, with its fan-out; and if nearly as much of the traffic between hosts leaves its rack.
-//! Where that cannot be, there is none.
+//! A line depends on the resources on a message's path: the link of its receiver, the queues of its rack, the links
+//! between racks. Fewer racks of the same hosts keep these, if every workload keeps its rate at each host, or at the
+//! one client or server that it is about, with its fan-out; and if nearly as much of the traffic between hosts leaves
+//! its rack. Where that cannot be, there is none.
 
 use plimsoll_scenario::model::{Model, Workload};
 use plimsoll_scenario::{Overrides, Scenario};
@@ -14,7 +14,7 @@ use plimsoll_traffic::facts::NetworkFacts;
 pub struct Smaller {
     /// The scenario on that network.
     pub scenario: Scenario,
-    /// What it has less of: `8 pods of 32, 2048 hosts of 8192`.
+    /// The parts that it keeps: `8 pods of 32, 2048 hosts of 8192`.
     pub words: String,
 }
 
@@ -61,7 +61,7 @@ fn keeps(whole: &Model, part: &Model) -> bool {
     pairs.all(|((_, before), (_, after))| keeps_load(before, after, whole, part, growth).unwrap_or(false))
 }
 
-/// Returns whether a workload keeps its load; `None` where that cannot be told.
+/// Returns whether a workload keeps its load; `None` where that cannot be determined.
 fn keeps_load(before: &Workload, after: &Workload, whole: &Model, part: &Model, growth: f64) -> Option<bool> {
     let (before, after) = (before.params(), after.params());
     let is_of_one_host = before.shared_link().is_some();

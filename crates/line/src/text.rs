@@ -105,7 +105,7 @@ impl Lines {
         Grid { title, corner: "variant".to_owned(), rows, columns: columns.collect(), notes: Vec::new() }
     }
 
-    /// Returns what the ends of an interval are.
+    /// Returns the explanation of the ends of an interval.
     pub(crate) fn interval_note(&self) -> &'static str {
         if self.over.is_load() { INTERVAL } else { INTERVAL_OF_KEY }
     }

@@ -1,6 +1,5 @@
 //! In-band telemetry: a port writes its state into each data packet that it starts to send, and the receiver returns
-//! what the packet has gathered in its acknowledgement (HPCC, Li et al., SIGCOMM 2019; PowerTCP, Addanki et al., NSDI
-//! 2022).
+//! the gathered states in its acknowledgement (HPCC, Li et al., SIGCOMM 2019; PowerTCP, Addanki et al., NSDI 2022).
 //!
 //! ```text
 //! data ──> port: Stamp ──> port: Stamp ──> receiver ── acknowledgement with all stamps ──> sender
@@ -124,7 +123,7 @@ pub struct Stamps {
     scale: u8,
 }
 
-/// Stamps are equal if packets with them are: what a packet before left behind the last one does not count.
+/// Stamps are equal if packets with them are: stamps of an earlier packet behind the last one do not count.
 impl PartialEq for Stamps {
     fn eq(&self, other: &Stamps) -> bool {
         (self.hops(), self.bytes) == (other.hops(), other.bytes)

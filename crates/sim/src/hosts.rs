@@ -92,7 +92,7 @@ pub(crate) struct Hosts {
     goodput: GoodputMeter,
     /// The records of the connections that were closed before the end, by number.
     closed: BTreeMap<u32, outcome::ConnectionRecord>,
-    /// The packets of those of RoCE, by type.
+    /// The packets of closed RoCE connections, by type.
     closed_types: PacketTypes,
     /// The receiving NICs, where they coalesce packets.
     receive_offload: Option<Box<ReceiveOffload>>,
@@ -129,7 +129,7 @@ struct HostRules {
     has_telemetry: bool,
     /// The transport waits for room in the NIC queue.
     backpressure: bool,
-    /// An end that finds no room in the NIC stays ahead of those that have sent.
+    /// An end that finds no room in the NIC stays ahead of ends that have sent.
     keeps_turns: bool,
     /// Only queue pairs wait for room in NICs, each for a packet of its priority.
     only_pairs_wait: bool,

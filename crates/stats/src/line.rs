@@ -88,7 +88,7 @@ impl From<Judged> for Line {
             (Found::Always, Some(_), None) => Found::Always,
             (_, Some(_), _) => Found::Line,
         };
-        // Without the end that is violated, the other one is no estimate.
+        // Without the end that is violated, the other one is not an estimate.
         let met = met.filter(|_| violated.is_some());
         let load = judged.load.or(met).filter(|_| found == Found::Line);
         let binding = judged.binding.filter(|_| found != Found::Always);

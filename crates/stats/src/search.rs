@@ -16,8 +16,8 @@
 //! 6. At last the lower end gets more seeds until rare bad runs would have shown. If they show, or the seeds do not
 //!    suffice, it is open, and the search continues below it.
 //!
-//! A *load* meets objectives up to its line. Of another key (`SearchAxis::side` is `None`) nobody knows whether more of
-//! it is better, so both ends of the range are run first:
+//! A *load* meets objectives up to its line. For another key (`SearchAxis::side` is `None`) the better direction is
+//! unknown, so both ends of the range are run first:
 //!
 //! ```text
 //! met ─────┐                    ┌───── met        met ─────────── met
@@ -96,7 +96,7 @@ pub struct SearchRange {
     pub precision: f64,
     /// The greatest number of runs of one load.
     pub replicates_max: u32,
-    /// What is searched: a load, or the values of another key.
+    /// The axis of the search: a load, or the values of another key.
     pub axis: SearchAxis,
 }
 

@@ -213,7 +213,7 @@ impl<'a> WorkloadCheck<'a> {
         }
     }
 
-    /// Reports an error if `number` is 0; `problem` says what a 0 would mean.
+    /// Reports an error if `number` is 0; `problem` describes the effect of a 0.
     pub fn at_least_one(&mut self, key: &str, number: u64, problem: &str) {
         if number == 0 {
             self.error(key, problem, "at least 1");

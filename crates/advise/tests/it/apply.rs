@@ -1,4 +1,4 @@
-//! The files that turn a candidate on are those that the programs read.
+//! The programs can read the files that turn a candidate on.
 
 use plimsoll_advise::CandidateFiles;
 use plimsoll_host::{ExampleHost, Policy};

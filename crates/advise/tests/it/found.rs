@@ -45,7 +45,7 @@ load = 0.3
 fn qjump_on_its_testbed() {
     let text = plimsoll_shipped::text("qjump/testbed").unwrap();
     let scenario = load(&format!("{text}{QJUMP}"), &["run.duration=8ms", "run.warmup=1ms"]);
-    // Its switches are those of 2015: no queues of pFabric.
+    // Its switches have the features of 2015: no queues of pFabric.
     let mut question = question("p99(requests) < 120us", 300);
     question.have = Have::parse(Some("ecn, 8 queues, pfc, buffers, linux hosts")).unwrap();
     let (_, advice) = ask(&scenario, &question, &Calls::default());

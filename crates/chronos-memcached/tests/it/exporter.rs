@@ -12,8 +12,8 @@ use plimsoll_chronos_memcached::MemcachedSettings;
 use crate::common::server::Server;
 use crate::common::{Ours, Theirs, have_memcached};
 
-/// The fields that version 0.14 of the exporter reads, except those of extstore and of the proxy, which memcached has
-/// only where it runs them.
+/// The fields that version 0.14 of the exporter reads, except the fields of extstore and of the proxy, which memcached
+/// has only where it runs them.
 const GENERAL: &str = "version uptime time get_hits get_misses delete_hits delete_misses incr_hits incr_misses \
     decr_hits decr_misses cas_hits cas_misses cas_badval touch_hits touch_misses cmd_flush cmd_set rusage_user \
     rusage_system bytes limit_maxbytes curr_items total_items bytes_read bytes_written curr_connections \

@@ -1,8 +1,8 @@
 //! The gate on the cost of a request: instructions of parse, execute and format, as valgrind counts them.
 //!
 //! A count is the same on a busy machine and on a quiet one. Two runs of different length are subtracted, which removes
-//! the start and the filling. The counts are those of the test profile with rustc 1.95, whose code differs from that of
-//! the release profile: they show whether a request has become more expensive, not its cost in production.
+//! the start and the filling. The counts hold for the test profile with rustc 1.95, whose code differs from that of the
+//! release profile: they show whether a request has become more expensive, not its cost in production.
 #![allow(clippy::print_stdout, reason = "a test; its runner shows it where it fails")]
 
 use crate::common::mix;

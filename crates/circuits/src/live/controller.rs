@@ -156,7 +156,7 @@ impl LiveController {
                         self.number += 1;
                     }
                 }
-                // Hosts and switch confirm these steps; the planned times are those of the schedule.
+                // Hosts and switch confirm these steps; the planned times are the schedule's.
                 Some(Instruction::Darken(_) | Instruction::Light(..)) | None => {}
             }
         }

@@ -38,7 +38,8 @@ const CAPTURES: &str = "pcap";
 /// The most names in an error.
 const LISTED: usize = 20;
 
-/// Returns the captures that have a report together: all that are named, or those of each point of a run directory.
+/// Returns the captures that have a report together: all that are named, or the captures of each point of a run
+/// directory.
 pub(super) fn groups(paths: &[PathBuf]) -> anyhow::Result<Vec<Vec<CaptureInput>>> {
     if let [run] = paths
         && run.is_dir()
@@ -60,7 +61,8 @@ pub(super) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     lines.join("\n")
 }
 
-/// Opens the captures that a path of a command line names, one or those of a run's only point, and returns their names.
+/// Opens the captures that a path of a command line names, one file or all captures of a run's only point, and returns
+/// their names.
 ///
 /// # Errors
 /// Fails if one cannot be opened, or the path is a run directory with captures of several points.

@@ -54,7 +54,7 @@ impl Live {
             || self.until.is_some_and(|until| Instant::now() >= until)
     }
 
-    /// Prints which clock took the timestamps, and what was lost.
+    /// Prints which clock took the timestamps, and the number of lost packets.
     pub(super) fn note_end(&self) {
         let Live { name, packets, with_hardware_time, .. } = self;
         match self.with_hardware_time {

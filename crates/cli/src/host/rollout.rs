@@ -231,7 +231,7 @@ impl Fleet<'_> {
         }
     }
 
-    /// Reports the commands that have ended, and ends those that take too long.
+    /// Reports the commands that have ended, and ends commands that take too long.
     fn reap(&mut self, rollout: &mut Rollout) -> Result<()> {
         let mut index = 0;
         while let Some(one) = self.running.get_mut(index) {

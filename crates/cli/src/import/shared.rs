@@ -49,7 +49,7 @@ pub enum FormOption {
 }
 
 impl Shared {
-    /// Writes the folder and prints what was found.
+    /// Writes the folder and prints the findings.
     ///
     /// # Errors
     /// Fails where the traffic does not fit into a scenario, or the folder cannot be written.
@@ -86,7 +86,7 @@ impl Shared {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Returns the network, and what was found on its hosts.
+    /// Returns the network, and the traffic found on its hosts.
     fn network(&self, found: ImportFound) -> anyhow::Result<(ImportFound, ImportedNetwork)> {
         let Some(spec) = &self.topology else {
             let network = ImportedNetwork::rack(&found, self.keep_names);

@@ -35,7 +35,7 @@ pub struct LineBoard<'a> {
 
 /// The interval at which a terminal is redrawn.
 const FRAME: Duration = Duration::from_millis(120);
-/// The interval at which a search says how far it is where there is no terminal.
+/// The interval at which a search reports its progress without a terminal.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 
 impl<'a> LineBoard<'a> {

@@ -1,4 +1,4 @@
-//! `plimsoll breakdown` on servers whose delays the test itself makes, so that what it says can be checked.
+//! `plimsoll breakdown` on servers whose delays the test itself makes, so that its output can be checked.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -45,7 +45,7 @@ fn able() -> bool {
     lacks.is_none()
 }
 
-/// Does what the first byte of a request asks for.
+/// Executes the operation that the first byte of a request selects.
 fn serve(request: &[u8]) {
     match request[0] {
         b's' => thread::sleep(DELAY),

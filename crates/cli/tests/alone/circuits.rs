@@ -26,7 +26,7 @@ def discard(connection):
 while True: threading.Thread(target=discard, args=(listener.accept()[0],), daemon=True).start()
 ";
 /// Sends by one connection to each host of its arguments, as fast as TCP takes it, from a buffer of 1 MiB
-/// (SO_SNDBUFFORCE), and prints a line when each begins. HOST:BYTES gives so many bytes to each send call.
+/// (SO_SNDBUFFORCE), and prints a line when each begins. HOST:BYTES passes BYTES to each send call.
 const SOURCE: &str = "
 import socket, sys, threading
 def send(receiver):

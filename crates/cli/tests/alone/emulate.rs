@@ -247,8 +247,8 @@ fn what_is_finished_stays_until_it_is_forced() {
     assert!(said.contains("ready after") && !log(), "{said}");
 }
 
-/// Counts what the kernel holds of all network namespaces, named or not: connections without a process, namespaces
-/// (none where the kernel does not report them), and congestion controls of eBPF.
+/// Counts kernel objects of all network namespaces, named or not: connections without a process, namespaces (none where
+/// the kernel does not report them), and congestion controls of eBPF.
 fn held() -> [usize; 3] {
     let orphans = fs::read_to_string("/proc/net/sockstat").unwrap();
     let orphans = orphans.split("orphan ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
@@ -259,9 +259,9 @@ fn held() -> [usize; 3] {
     [orphans, namespaces, controls]
 }
 
-/// Connections that the end of a run interrupts would keep their namespaces and congestion control for minutes: those
-/// of its workloads by TCP, DCTCP and MPTCP, and those of programs that are not notified of the end. None may remain,
-/// however the run ends.
+/// Connections that the end of a run interrupts would keep their namespaces and congestion control for minutes:
+/// connections of its workloads by TCP, DCTCP and MPTCP, and of programs that are not notified of the end. None may
+/// remain, however the run ends.
 #[test]
 fn twenty_runs_leave_nothing_in_the_kernel() {
     const RUNS: usize = 20;
@@ -414,6 +414,6 @@ fn an_unmodified_ptpd_takes_the_time_across_the_fabric() {
     let offsets = log.lines().filter(|line| line.contains(", slv, "));
     let offsets: Vec<f64> = offsets.filter_map(|line| line.split(',').nth(4)?.trim().parse().ok()).collect();
     assert!(offsets.len() >= 20, "{} offsets in\n{log}", offsets.len());
-    // The clocks are one clock; what a frame waits for is far less than a second.
+    // Both ends read one clock; a frame waits far less than a second.
     assert!(offsets.iter().all(|offset| offset.abs() < 1.0), "{offsets:?}");
 }

@@ -158,7 +158,7 @@ fn a_policy_that_is_confirmed_stays_until_the_rollback() {
     }
 }
 
-/// Checks how `apply --confirm-within` ends on a terminal: what is left, and the exit status.
+/// Checks how `apply --confirm-within` ends on a terminal: the settings that are left, and the exit status.
 #[track_caller]
 fn on_a_terminal(case: &str, expected: &str) {
     if !able() {

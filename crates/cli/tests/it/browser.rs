@@ -20,7 +20,7 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Opens a page of so many pixels; `None` where there is no Chromium.
+    /// Opens a page of `width` by `height` pixels; `None` without Chromium.
     pub fn open(place: &Place, url: &str, (width, height): (u32, u32)) -> Option<Browser> {
         Command::new("chromium").arg("--version").output().ok().filter(|output| output.status.success())?;
         for pipe in ["to", "from"] {

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::common::{Place, names};
 
-/// A capture in nanoseconds of so many 64 KB segments at 10 Gb/s, each 44 packets back to back, 200 us apart.
+/// A capture in nanoseconds of `segments` 64 KB segments at 10 Gb/s, each 44 packets back to back, 200 us apart.
 pub fn capture(segments: u32) -> Vec<u8> {
     let mut file = Vec::new();
     [0xa1b2_3c4d, 0x0004_0002, 0, 0, 65_535, 1u32].iter().for_each(|word| file.extend(word.to_le_bytes()));
@@ -48,7 +48,7 @@ fn a_capture_of_a_64_kb_segment_has_one_burst_of_44() {
     place.plimsoll(&["bursts", "one.pcap", "--format", "md"]).ends_with(0).prints("| 32 to 63 |");
 }
 
-/// The first signal ends a wait: for the writer of a named pipe, for its data, and for those of stdin.
+/// The first signal ends a wait: for the writer of a named pipe, for its data, and for the data of stdin.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_signal_ends_a_wait_for_data() {
@@ -193,7 +193,7 @@ fn a_run_has_the_bytes_and_the_clock_of_its_links() {
     assert!(longest >= Some(40), "{lengths:?}");
 }
 
-/// A host that sends to one other and acknowledges what a third sends has bursts of single acknowledgements, which
+/// A host that sends to one other and acknowledges packets from a third has bursts of single acknowledgements, which
 /// `--data` leaves out.
 #[test]
 fn bursts_of_data_are_segments_where_acknowledgements_are_most_bursts() {

@@ -1,4 +1,4 @@
-//! Schedules circuits, compares schedulers, and rejects what is no demand.
+//! Schedules circuits, compares schedulers, and rejects invalid demands.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::common;

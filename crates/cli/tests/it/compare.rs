@@ -65,7 +65,7 @@ fn a_run_named_twice_counts_once() {
     copy(&place.path("a"), &place.path("elsewhere/a"));
     for format in ["table", "json", "csv", "md"] {
         let alone = place.plimsoll(&["compare", "a", "--format", format]).ends_with(0);
-        // What a table says below it, a CSV says on stderr.
+        // The note below a table goes to stderr with a CSV.
         let is_warned = alone.stderr.starts_with("warning: p99 of `transfers` needs at least 1,000 samples");
         assert_eq!(
             (is_warned, alone.stderr.is_empty()),
@@ -87,7 +87,7 @@ fn a_run_named_twice_counts_once() {
 fn runs_that_overlap_count_once() {
     let place = Place::new();
     runs(&place);
-    // The replicates 0 to 2 are those of `a`; one of them is removed, as in a shard of the work.
+    // The replicates 0 to 2 are also in `a`; one of them is removed, as in a shard of the work.
     place.plimsoll(&["run", "scenario.toml", "--replicates", "5", "--out", "b", "-q"]).ends_with(0);
     let (a, all) = (place.summary("a"), place.summary("b"));
     let first = samples(&a)[0].1[0];
@@ -153,7 +153,7 @@ fn unrelated_runs_are_refused_in_a_sentence() {
         ran.says(&format!("{name} cannot be compared with a: {why}"));
     }
     assert!(!place.path("page").exists());
-    // Another network with the same workloads, and another load in the same network, are what is compared.
+    // Another network with the same workloads, and another load in the same network, can be compared.
     for set in ["topology.hosts=4", "workload.transfers.load=0.2"] {
         place.plimsoll(&["run", "scenario.toml", "--set", set, "--out", set, "-q"]).ends_with(0);
         place.plimsoll(&["compare", "a", set]).ends_with(0);

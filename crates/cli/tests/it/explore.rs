@@ -1,4 +1,5 @@
-//! `plimsoll explore`: who may ask the server, what a turned knob gives, and that what is shown can be repeated.
+//! `plimsoll explore`: who may ask the server, the results of a changed knob, and that the shown results can be
+//! repeated.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -223,7 +224,7 @@ fn what_is_shown_is_repeated_by_the_saved_scenario() {
     }
 }
 
-/// A sweep is shown at its first point, and what is kept of it is that point: its runs and no others.
+/// A sweep is shown at its first point, and only the runs of that point are kept.
 #[test]
 fn of_a_sweep_one_point_is_shown_and_kept() {
     let sweep = "[sweep]\n\"workload.small.load\" = [0.1, 0.4]\n\"port.switch.buffer\" = [\"50 packets\"]\n";

@@ -1,5 +1,5 @@
 //! Captures that simulated runs write come back as the scenarios that made them: sizes exactly, the load within 1 %,
-//! and the 99th percentile of a replay within 5 %. crates/import tests what is a message.
+//! and the 99th percentile of a replay within 5 %. crates/import tests the boundaries of messages.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use crate::common::{Place, names};
 /// A message of a run or a row of a list: client, server, and the bytes of the response or the flow.
 type Size = (String, String, u64);
 
-/// What the messages of a run's only point came to.
+/// The sizes and latencies of the messages of a run's only point.
 struct Messages {
     sizes: BTreeMap<Size, usize>,
     /// Latencies of all messages in ps, ascending.
@@ -159,7 +159,7 @@ fn an_open_loop_comes_back_with_its_times() {
     within(again.p99(), made.p99(), 0.05);
 }
 
-/// Flows in one direction: what is listed is what was sent.
+/// Flows in one direction: the listed flows equal the sent flows.
 #[test]
 fn flows_come_back() {
     let place = Place::new();
@@ -337,8 +337,8 @@ HTTPServer(("127.0.0.1", 8080), Handler).serve_forever()
 "#;
 
 /// Two MB of iperf3 at 50 Mb/s, a flow beside the messages of its control connection. The server resets the connection
-/// of the data as soon as the client says that it has sent all, so the capture has at least what the server has read,
-/// and at most what the client has written.
+/// of the data as soon as the client says that it has sent all, so the capture has at least the bytes that the server
+/// has read, and at most the bytes that the client has written.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_capture_of_iperf3_comes_back() {

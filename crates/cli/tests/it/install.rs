@@ -1,4 +1,4 @@
-//! Tests `make install` and `make uninstall`: what is documented is installed, and nothing is left.
+//! Tests `make install` and `make uninstall`: every documented file is installed, and none is left.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::fs;

@@ -1,6 +1,6 @@
 //! Runs the commands of documentation pages on small inputs: every line of a block that begins with `$ `.
 //!
-//! The files that a page names are made here. Programs that are not this project's are stand-ins in a folder of the
+//! The files that a page names are made here. Programs of other projects are replaced by scripts in a folder of the
 //! search path, so that a page may say `tcpdump ... | plimsoll bursts -`.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -37,8 +37,8 @@ fn commands(page: &str) -> Vec<String> {
     commands
 }
 
-/// Runs every command of a page in `place`. All end with status 0, but for those that contain a text of `fails`: they
-/// end with 2. The result is what all of them have printed.
+/// Runs every command of a page in `place`. All end with status 0, except that commands with a text of `fails` end with
+/// status 2. The result is what all of them have printed.
 #[track_caller]
 fn run_page(page: &str, place: &Place, fails: &[&str]) -> String {
     let mut printed = String::new();
@@ -101,8 +101,7 @@ fn link(place: &Place, folder: &str) {
     std::os::unix::fs::symlink(target, place.path(folder)).unwrap();
 }
 
-/// A server at the port that the page names, which sends back what it receives, and a client that asks it every
-/// millisecond.
+/// A server at the port that the page names, which echoes its input, and a client that asks it every millisecond.
 struct EchoServer {
     client: Option<JoinHandle<()>>,
     /// Ends the client when it is dropped.
@@ -149,7 +148,7 @@ fn skeleton(text: &str) -> Vec<String> {
     lines.map(|line| line.split_whitespace().filter_map(word).collect::<Vec<_>>().join(" ")).collect()
 }
 
-/// The numbers are those of a run of minutes, which a test cannot make.
+/// The numbers come from a run of minutes, which a test cannot make.
 #[test]
 fn the_readme_shows_what_the_quickstart_prints() {
     let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");

@@ -1,4 +1,4 @@
-//! Tests that the script of `plimsoll sbatch` runs all points and merges them, with a stand-in for Slurm's sbatch.
+//! Tests that the script of `plimsoll sbatch` runs all points and merges them, with a script instead of Slurm's sbatch.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,5 +1,5 @@
-//! Checks what a run writes where its output cannot be written: a closed pipe, a full disk, a closed descriptor, a
-//! closed terminal.
+//! Checks the messages and files of a run whose output cannot be written: a closed pipe, a full disk, a closed
+//! descriptor, a closed terminal.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -36,7 +36,7 @@ transfers = "p90(transfers) < 1ms"
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_plimsoll");
 
-/// Returns the files below a folder, without those that contain the folder, the time or the command.
+/// Returns the files below a folder, except the ones that contain the folder, the time or the command.
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut open = vec![folder.to_owned()];

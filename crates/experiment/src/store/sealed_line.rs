@@ -19,7 +19,7 @@ pub fn split(journal: &[u8]) -> (&[u8], &[u8]) {
 }
 
 /// Checks that the rest of a journal may be the beginning of a line, and returns a warning that it is dropped; `None`
-/// if there is no rest.
+/// without a rest.
 ///
 /// # Errors
 /// In words, if the rest is longer than any line.

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Each process has a controller of its own, and all make the same schedule of the same demand. A process that handles
-//! the begin of a week has all shares of its demand, because the lead is no shorter than the lookahead.
+//! the begin of a week has all shares of its demand, because the lead is at least the lookahead.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,7 +48,7 @@ struct Reading {
 }
 
 impl DemandGathering {
-    /// Gathers the shares of so many processes.
+    /// Gathers the shares of `processes` processes.
     pub(super) fn new(processes: usize) -> DemandGathering {
         DemandGathering { processes, readings: BTreeMap::new(), own: None }
     }

@@ -152,7 +152,7 @@ struct EstablishedCircuits {
 }
 
 impl CircuitLog {
-    /// Returns the log of so many circuit switches whose senders may send at `rate`.
+    /// Returns the log of `planes` circuit switches whose senders may send at `rate`.
     pub(super) fn new(rate: Rate, planes: usize) -> CircuitLog {
         let established = vec![EstablishedCircuits::default(); planes];
         CircuitLog { rate, established, weeks: vec![CircuitWeek::default()], ..CircuitLog::default() }
@@ -291,8 +291,8 @@ impl CircuitLog {
         }
     }
 
-    /// Completes what the logs of all logical processes together show: how much of each week's demand was sent, and
-    /// since when circuits had data, by the first times at which pairs had begun to send.
+    /// Completes the results of the logs of all logical processes together: how much of each week's demand was sent,
+    /// and since when circuits had data, by the first times at which pairs had begun to send.
     pub(super) fn complete(&mut self, onsets: impl Fn(HostId, HostId, Time) -> Option<Time>) {
         let Some(shared) = self.shared.take() else { return };
         for (week, pairs) in self.weeks.iter_mut().zip(shared.sent) {

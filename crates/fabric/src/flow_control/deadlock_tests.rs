@@ -36,7 +36,7 @@ fn port(from: u32, to: u32) -> PortId {
     PortId(place as u32)
 }
 
-/// A port that is paused at 10 us for `priority`, and what waits there.
+/// A port that is paused at 10 us for `priority`, and its waiting packets.
 fn held(from: u32, to: u32, priority: u8, lines: &[Line]) -> HeldPort {
     let packet = |&(came_from, priority, bytes): &(Option<u32>, u8, u64)| HeldPacket {
         entered_by: came_from.map(|other| port(other, from)),
@@ -74,7 +74,7 @@ fn a_circle_is_stuck_by_more_than_the_resume_threshold() {
     let cases: [Case<'_>; 7] = [
         (priority, &[&[(Some(2), 0, 1_501), (Some(2), 0, 1_500)]], &all),
         (priority, &[&[(Some(2), 0, 1_500), (Some(2), 0, 1_500)]], &None),
-        // What the host has sent holds nobody up.
+        // Packets from the host do not block any switch.
         (priority, &[&[(None, 0, 9_000), (Some(2), 0, 3_000)]], &None),
         // The packet in front leaves, and the one behind counts for its own priority, which nothing keeps paused.
         (priority, &[&[(Some(2), 1, 9_000), (Some(2), 0, 3_000), (Some(2), 1, 9_000)]], &None),

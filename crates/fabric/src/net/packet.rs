@@ -232,7 +232,7 @@ impl Packet {
     }
 
     /// Cuts the payload off, `at_last` if no other switch follows: `size` bytes remain on the wire. `len` and `seq`
-    /// still say what the payload was.
+    /// keep the values of the whole payload.
     pub(crate) fn trim(&mut self, size: u16, priority: u8, at_last: bool) {
         (self.size, self.priority) = (size, priority);
         self.flags = self.flags.with(Flags::TRIMMED);

@@ -194,7 +194,7 @@ impl PathSelector {
         Some(network.choice(choices, index))
     }
 
-    /// Returns the port as [`PathSelector::next_port`] does, in a hybrid network. There is no detour around a circuit.
+    /// Returns the port as [`PathSelector::next_port`] does, in a hybrid network. Circuits have no detours.
     fn next_port_in_hybrid(
         &mut self,
         now: Time,

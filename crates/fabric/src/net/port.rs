@@ -333,7 +333,7 @@ impl Port {
     }
 
     /// Returns the waiting packets in lines, each the first first. A packet that may not be sent holds up the packets
-    /// behind it in its line, and none of them is ever dropped. Empty at a port that may drop what waits.
+    /// behind it in its line, and none of them is ever dropped. Empty at a port that may drop waiting packets.
     pub fn lines(&self, notes: &Notes) -> Vec<Vec<Slot>> {
         match &self.0 {
             Engine::Express(_) => Vec::new(),

@@ -69,7 +69,7 @@ pub trait Sink {
     /// A packet that had [`entered`](Sink::entered) `port` starts to be sent, or was dropped after all.
     fn left(&mut self, _port: PortId, _slot: Slot) {}
 
-    /// A packet of `port`, which was built to report those that wait, starts to be sent at `now` without having waited:
+    /// A packet of `port`, which was built to report waiting packets, starts to be sent at `now` without having waited:
     /// [`entered`](Sink::entered) and [`left`](Sink::left) in one.
     fn passed(&mut self, now: Time, port: PortId, slot: Slot) {
         self.entered(now, port, slot);

@@ -109,7 +109,7 @@ impl Network {
         }
     }
 
-    /// Returns the same network whose NICs are those of other hosts.
+    /// Returns the same network with the NICs of other hosts.
     pub(crate) fn with_nics(mut self, nics: HostNics) -> Network {
         self.nics = nics;
         self
@@ -274,7 +274,7 @@ impl Network {
         self.port_at(choices.first + index)
     }
 
-    /// Returns the port at a place among those of choices.
+    /// Returns the port at a place among the ports of choices.
     #[inline]
     fn port_at(&self, place: u32) -> PortId {
         match &self.paths {

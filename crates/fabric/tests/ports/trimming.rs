@@ -55,7 +55,7 @@ fn a_queue_of_eight_holds_seven_full_packets() {
     assert_eq!(order(&recorder), [1, -8, -9, -10, 2, 3, 4, 5, 6, 7]);
     let sizes: Vec<u16> = recorder.sent.iter().map(|(_, packet)| packet.size).collect();
     assert_eq!((sizes[0], sizes[1], recorder.dropped.len()), (9_064, 64, 0));
-    // A trimmed packet still says what it carried.
+    // A trimmed packet keeps the length of its payload.
     assert_eq!((recorder.sent[1].1.len, recorder.sent[1].1.priority), (9_024, 7));
 }
 
@@ -133,7 +133,7 @@ fn a_fair_coin_takes_the_tail() {
     assert!(trimmed.iter().all(|seq| [7, 8].contains(seq)) && (70..130).contains(&tails), "{tails}");
 }
 
-/// Classes with a strict header queue do what the port's own queues do.
+/// Classes with a strict header queue behave as the port's own queues.
 #[test]
 fn a_header_class_has_room_beside_full_data() {
     let classes = "priority = { '7' = {}, '0..6' = { weight = 1 } }";

@@ -1,7 +1,7 @@
 //! [`Beneath`] describes the host as it was before a policy was applied, so that a changed version of that policy is
 //! planned from the same state: steps that both versions need are then equal, with equal undo information.
 //!
-//! A setting that others have changed since keeps its present value, so that the new plan records what is there now.
+//! A setting that others have changed since keeps its present value, so that the new plan records this value.
 
 use std::path::{Path, PathBuf};
 

@@ -35,7 +35,7 @@ pub enum PlanMove<'a> {
 }
 
 impl Difference {
-    /// Compares the steps of an applied plan with those of a new plan.
+    /// Compares the steps of an applied plan with the steps of a new plan.
     pub fn between(applied: &[Step], new: &[Step]) -> Difference {
         let mut difference = Difference::default();
         let mut is_kept = vec![false; applied.len()];

@@ -37,8 +37,8 @@ impl ClassOf {
         }
     }
 
-    /// Returns whether the end that sent the first packet is the client. Without a SYN the server has the port below
-    /// those that Linux gives to clients (`ip_local_port_range`), or did not speak first.
+    /// Returns whether the end that sent the first packet is the client. Without a SYN the server has a port below
+    /// Linux's client ports (`ip_local_port_range`), or did not speak first.
     pub(super) fn is_from_client(&self) -> bool {
         let is_served = |end: End| end.port < EPHEMERAL;
         match (self.opens, self.accepts) {

@@ -37,8 +37,8 @@ pub(super) struct SeenFlow {
     pub(super) bytes: u64,
 }
 
-/// The shortest times in which hosts have answered a peer, which are those of the network between the place of the
-/// capture and the host.
+/// The shortest times in which hosts have answered a peer: the round trip between the place of the capture and the
+/// host.
 #[derive(Default)]
 pub(super) struct Turnarounds {
     /// By acknowledgements without data, which a host sends at once: by host and peer.

@@ -60,7 +60,7 @@ pub(super) struct Tally {
     to_client: Histogram<u64>,
     pub(super) unanswered: u64,
     pub(super) overlaps: u64,
-    /// TCP connections with payload, and those of them with packets of one direction alone.
+    /// TCP connections with payload; of these, connections with packets of one direction alone.
     pub(super) with_data: u64,
     pub(super) one_way: u64,
     /// Payload bytes of all messages.

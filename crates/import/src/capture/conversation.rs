@@ -174,8 +174,8 @@ impl Conversation {
         }
     }
 
-    /// Counts the connection among those with payload, and, as long as only one side is heard, among those of one
-    /// direction.
+    /// Counts the connection among those with payload, and, as long as only one side is heard, among the one-way
+    /// connections.
     fn count_directions(&mut self, side: usize, is_payload: bool, collected: &mut Collected) {
         let one_way = |of: &Conversation| of.has_payload && of.heard != [true; 2];
         let (had_payload, was_one_way) = (self.has_payload, one_way(self));

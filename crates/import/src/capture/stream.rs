@@ -31,7 +31,7 @@ pub(super) enum Payload {
     Copy,
     /// The packet has no payload, or that of a keep-alive.
     None,
-    /// This many bytes are new; with those that a hole leaves out.
+    /// The number of new bytes, including the bytes of a hole.
     New(u64),
     /// The bytes were seen before.
     Again,

@@ -161,7 +161,7 @@ struct ClassFlows {
 
 /// Hosts and classes under way.
 struct Assembly {
-    /// The numbers of hosts by those of the intake.
+    /// The numbers of hosts by their numbers in the intake.
     numbers: BTreeMap<u32, u32>,
     names: Vec<String>,
     classes: BTreeMap<u32, ClassFlows>,

@@ -59,7 +59,7 @@ pub(crate) struct RecordSettings<'a> {
     pub(crate) has_begins: bool,
 }
 
-/// A row of a log: the values of the mapping's columns, then those of the settings' `only`.
+/// A row of a log: the values of the mapping's columns, then of the columns of the settings' `only`.
 pub(crate) type RecordRow<'a> = [Option<Cow<'a, str>>];
 
 /// Everything that the files had.

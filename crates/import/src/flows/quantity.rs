@@ -36,7 +36,7 @@ impl ColumnUnit {
         SIZES.iter().map(|(name, times, by)| (*name, ColumnUnit::Scaled(*times, *by)))
     }
 
-    /// Returns the value of a cell in the basic unit, rounded down; `None` if it is no number or date.
+    /// Returns the value of a cell in the basic unit, rounded down; `None` if it is neither a number nor a date.
     pub(crate) fn parse(self, text: &str) -> Option<u64> {
         match self {
             ColumnUnit::Scaled(times, by) => decimal(text, times, by),

@@ -1,7 +1,7 @@
 //! [`Gravity`]: how much each pair of hosts exchanges, from what each host sends and receives.
 //!
 //! The gravity model has the rate `s_i r_j` from host i to another host j. Iterative proportional fitting finds the r
-//! with which each host receives what it does, while each sends exactly what it does:
+//! with which each host receives its measured traffic, while each sends exactly its measured traffic:
 //!
 //! ```text
 //! T_ij = sent_i r_j / (sum r - r_i)      r_j <- r_j received_j / sum_i T_ij

@@ -20,7 +20,7 @@ pub struct ImportWriting<'a> {
     pub sources: &'a str,
     /// The form in which the scenario has the traffic.
     pub form: TrafficForm,
-    /// The network of the scenario; its hosts are those that were found, by number.
+    /// The network of the scenario, with the hosts that were found, by number.
     pub network: ImportedNetwork,
     /// The measurements that a run can be compared with, by class.
     pub compared: &'a [ComparedClass],

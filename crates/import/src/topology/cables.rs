@@ -160,7 +160,7 @@ fn switches_in_words(count: usize) -> String {
     format!("{count} switch{}", if count == 1 { "" } else { "es" })
 }
 
-/// Returns whether a name fits a pattern, in which `*` stands for any characters.
+/// Returns whether a name fits a pattern, in which `*` matches any characters.
 fn fits(name: &str, pattern: &str) -> bool {
     match pattern.split_once('*') {
         None => name == pattern,

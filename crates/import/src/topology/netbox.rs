@@ -9,13 +9,13 @@ use super::cables::Cables;
 use super::export::text_of;
 use crate::invalid::Invalid;
 
-/// The columns of devices, and of what the cable ends at, in the forms that NetBox has.
+/// The columns of devices, and of the ends of the cable, in the forms that NetBox has.
 const FORMS: [[&str; 4]; 2] = [
     ["side_a_device", "side_b_device", "side_a_type", "side_b_type"],
     ["Device A", "Device B", "Type A", "Type B"],
 ];
 
-/// Reads an export. Cables that do not end at interfaces, such as those of power, are left out.
+/// Reads an export. Cables that do not end at interfaces, such as power cables, are left out.
 pub(super) fn read(path: &Path) -> Result<Cables, Invalid> {
     let place = path.display().to_string();
     let text = text_of(path)?;

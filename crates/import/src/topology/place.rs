@@ -16,7 +16,7 @@ pub struct Placed {
     pub table: String,
     /// The text of the graph file that the table names.
     pub graph: Option<String>,
-    /// The names of the hosts in the scenario: those of the import by their numbers, then the others.
+    /// The names of the hosts in the scenario: hosts of the import by their numbers, then the others.
     pub hosts: Vec<String>,
     /// The assumptions, and the parts that were left out.
     pub notes: Vec<Note>,
@@ -30,10 +30,10 @@ const NAMED: usize = 8;
 
 impl Topology {
     /// Places the hosts that were found. In a generated network they take the hosts in order; in a graph they are
-    /// matched by name or address, and the traffic of those that it lacks is left out of what is returned.
+    /// matched by name or address, and the traffic of hosts that it lacks is left out of the result.
     ///
     /// # Errors
-    /// Returns an error if the network has too few hosts, or none of those that were found.
+    /// Returns an error if the network has too few hosts, or none of the hosts that were found.
     pub fn place(self, found: ImportFound, keep_names: bool) -> Result<(ImportFound, Placed), Invalid> {
         let mut notes = self.notes;
         let mut note = |remark, text| notes.push(Note { remark, text });
@@ -116,7 +116,7 @@ fn matched(hosts: &[String], graph: &FoundGraph) -> Vec<Option<usize>> {
     hosts.iter().map(find).collect()
 }
 
-/// Returns the names of all hosts: those that were found in their order, then the rest of the graph.
+/// Returns the names of all hosts: first the hosts that were found, in their order, then the rest of the graph.
 fn placed_names(matched: &[Option<usize>], graph: &FoundGraph, keep_names: bool) -> Vec<String> {
     let mut rest: Vec<bool> = vec![true; graph.hosts.len()];
     let taken: Vec<usize> = matched.iter().flatten().copied().collect();
@@ -125,7 +125,7 @@ fn placed_names(matched: &[Option<usize>], graph: &FoundGraph, keep_names: bool)
     taken.iter().copied().chain(others).map(|host| graph.node_name(host, keep_names)).collect()
 }
 
-/// Returns what was found without the traffic of hosts that have no match, the others numbered anew.
+/// Returns the import without the traffic of hosts that have no match, the others numbered anew.
 fn only(found: ImportFound, matched: &[Option<usize>]) -> ImportFound {
     let mut next = 0;
     let numbers: Vec<Option<u32>> = matched

@@ -47,7 +47,7 @@ pub(super) fn events(text: &str) -> Result<Vec<XmlEvent<'_>>, usize> {
     Ok(events)
 }
 
-/// Returns the bytes of a tag up to its `>`, which may stand in quotes before.
+/// Returns the bytes of a tag up to its `>`, which may also occur in quotes before.
 fn tag_length(content: &str) -> Option<usize> {
     let mut quote = None;
     for (at, c) in content.char_indices() {

@@ -7,7 +7,7 @@ use plimsoll_import::capture::{CaptureError, CaptureOptions, read};
 
 use crate::made::{ACK, Tape, exchanges, flows, input, notes};
 
-/// A capture of so many connections, each with a request and a response and without an end, made while it is read.
+/// A capture of `of` connections, each with a request and a response and without an end, made while it is read.
 struct Long {
     made: Vec<u8>,
     read: usize,
@@ -51,7 +51,7 @@ fn conversations_under_way_are_bounded() {
     let options = CaptureOptions { conversations_max: 1_000, ..CaptureOptions::default() };
     let found = read(vec![input("long", long(20_000))], &options).unwrap();
     assert_eq!(found.conversations_peak, 2_000);
-    // Those that were forgotten are whole.
+    // The evicted conversations are whole.
     assert_eq!(exchanges(&found.found).len(), 20_000);
     assert_eq!(flows(&found.found).len(), 0);
 }

@@ -1,4 +1,4 @@
-//! Each format of flow logs, by a small file, and what is ignored, assumed and rejected.
+//! Each format of flow logs, by a small file, and the notes on ignored, assumed and rejected values.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -137,7 +137,7 @@ fn rates_become_flows_by_weights_of_hosts() {
     );
 }
 
-/// Flows of one instant have no load, and those of a nanosecond one that no link carries.
+/// Flows of one instant have no load, and flows of a nanosecond have a load that no link carries.
 #[test]
 fn a_load_above_any_link_is_a_warning() {
     let flow = FoundFlow { start: Span::ZERO, end: Span::ZERO, source: 0, destination: 1, bytes: 1_000 };

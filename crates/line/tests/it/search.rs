@@ -17,7 +17,7 @@ const RANGE: SearchRange = SearchRange {
     axis: SearchAxis::LOAD,
 };
 
-/// A key that is no load, of which nobody knows on which side of its knee the objectives are met.
+/// A key that is not a load: the side of its knee that meets the objectives is unknown.
 const KEY: SearchRange = SearchRange { axis: SearchAxis { side: None, is_whole: false }, ..RANGE };
 
 /// SplitMix64, so that a network is a function of its seed.

@@ -1,4 +1,4 @@
-//! Searches that have little time: what they know early, what they say when it ends, and smaller networks.
+//! Searches that have little time: early results, messages at its end, and smaller networks.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::path::Path;
@@ -15,7 +15,7 @@ use plimsoll_scenario::Scenario;
 
 const ROOM: Room = Room { threads: 2, memory_max: u64::MAX };
 
-/// A clock on which everything takes a second, an end after some runs, and a list of what was told.
+/// A clock on which everything takes a second, an end after some runs, and a list of the reports.
 struct Watch {
     runs: usize,
     done: AtomicUsize,

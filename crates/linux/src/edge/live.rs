@@ -95,7 +95,7 @@ impl LiveFabric {
             spec.full_size = spec.full_size.max(frame_max(model));
             spec.largest_packet = spec.largest_packet.max(spec.full_size);
         }
-        // The kernel's own packets, such as those that open and reset connections, have priority 0.
+        // The kernel's own packets, such as packets that open or reset connections, have priority 0.
         spec.priorities_in_use = spec.priorities_in_use.with(0);
         let (backpressure, full_size, counted) = (spec.backpressure, spec.full_size, Counted::of(&spec));
         let streams = Streams::new(model.run.seed);

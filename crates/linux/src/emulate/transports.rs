@@ -1,6 +1,6 @@
 //! [`KernelTransports`]: the transports of a run, resolved for this kernel.
 //!
-//! A socket has its own congestion control. The other keys are those of its route, which policy routing chooses by the
+//! A socket has its own congestion control. The other keys apply to its route, which policy routing chooses by the
 //! workload's port ([`RouteSettings`]). Keys that Linux has for a whole host must be equal in all transports, as their
 //! families say (`host_wide`).
 

@@ -338,7 +338,7 @@ const REORDERING_LEARNT: u32 = 300;
 /// More duplicate acknowledgements than any window has packets.
 const REORDERING_MAX: u32 = 1 << 16;
 
-/// The routing table of the first port's settings; those of others follow.
+/// The routing table of the first port's settings; the tables of other ports follow.
 const TABLES: usize = 1_000;
 
 /// The batch that gives a host an address for each further subflow, and has connections that it opens use them.

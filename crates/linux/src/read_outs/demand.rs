@@ -110,7 +110,7 @@ struct ReadHosts {
 
 impl SocketReader {
     /// Starts a thread that reads the sockets of all hosts by `clock`, and returns it with its readings. A `series`
-    /// gets samples from them. What is `announced` is added.
+    /// gets samples from them. The demand in `announced` is added.
     ///
     /// # Errors
     /// If the system refuses.

@@ -35,7 +35,8 @@ const ANNOUNCEMENT_MAX: usize = 256;
 pub(crate) struct SourceHints(Mutex<BTreeMap<u16, Vec<Hint>>>);
 
 impl SourceHints {
-    /// Replaces the announcements of workload `number` by those of `source`, whose clock begins at `origin`.
+    /// Replaces the announcements of workload `number` by the announcements of `source`, whose clock begins at
+    /// `origin`.
     pub(crate) fn replace(&self, number: u16, source: &dyn Source, origin: Span) {
         let mut hints = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let hints = hints.entry(number).or_default();
@@ -149,7 +150,7 @@ impl ProgramHints {
 /// Parses an announcement that a program in `from` has made at `now`.
 ///
 /// # Errors
-/// Names the host, the value and what is allowed.
+/// Names the host, the value and the allowed values.
 fn parse(text: &[u8], from: HostId, hosts: u32, now: Time) -> Result<Hint, String> {
     let own = from.0;
     let text = std::str::from_utf8(text).unwrap_or_default().trim();

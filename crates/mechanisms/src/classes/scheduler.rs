@@ -180,7 +180,7 @@ impl ClassScheduler {
 }
 
 impl ClassState {
-    /// The state of an empty class that may be `behind` its rate by so many bytes.
+    /// The state of an empty class that may be up to `behind` bytes behind its rate.
     fn new(params: &ClassParams, full_packet: u64, behind: u64) -> ClassState {
         let shaper = params.rate.map(|rate| {
             let byte_time = rate.byte_time();

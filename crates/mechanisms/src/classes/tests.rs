@@ -196,7 +196,7 @@ fn shares_of_backlogged(classes: &ClassesParams, count: usize) -> Vec<f64> {
     (0..count).map(|class| link.bytes_of(class) as f64 / 20e6).collect()
 }
 
-/// The smaller of its rate and of its share of what the others leave, for each class: the link has 8 Gb/s.
+/// The smaller of its rate and of its share of the remaining capacity, for each class: the link has 8 Gb/s.
 #[test]
 fn backlogged_classes_get_their_rates_and_share_the_rest() {
     let classes = [

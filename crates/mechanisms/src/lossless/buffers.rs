@@ -54,7 +54,7 @@ impl BufferPeaks {
     }
 
     /// Returns whether merging `other` may change these peaks: never if it uses neither shared memory nor headroom, and
-    /// its headroom is no smaller than the one that is known.
+    /// its headroom is at least the one that is known.
     #[inline]
     fn may_change(&self, other: &BufferPeaks) -> bool {
         other.shared > 0
@@ -238,7 +238,7 @@ impl IngressBuffers {
         mut signal: impl FnMut(u16, Signal),
     ) {
         let account = &self.accounts[usize::from(ingress)][usize::from(priority)];
-        // Within the reserve, where nobody is paused, only the use of the memory could be noted.
+        // Within the reserve, while no sender is paused, only the use of the memory could be noted.
         if account.held + bytes <= self.plan.reserve && account.headroom == 0 && self.paused.is_empty() {
             if self.plan.lossless.has(priority) {
                 let threshold = self.plan.threshold_bytes(self.shared_used);

@@ -1,4 +1,4 @@
-//! [`PullPacer`]: the order and the times in which a host grants credit to those that send to it.
+//! [`PullPacer`]: the order and the times in which a host grants credit to its senders.
 //!
 //! ```text
 //! packet with a pull target ──> enlist(sender) ──> active: round robin ─┐
@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The pacer knows no connection: its senders are keys, and the caller has each grant as many quanta as it wants. All
-//! senders of a host share one pacer, so that what they send together does not exceed the last link (NDP, Handley et
-//! al., SIGCOMM 2017; EQDS, Olteanu et al., NSDI 2022; RCCC of Ultra Ethernet 1.0).
+//! senders of a host share one pacer, so that their packets together do not exceed the last link (NDP, Handley et al.,
+//! SIGCOMM 2017; EQDS, Olteanu et al., NSDI 2022; RCCC of Ultra Ethernet 1.0).
 
 use std::collections::VecDeque;
 
@@ -32,7 +32,7 @@ impl<K> Default for PullPacer<K> {
 }
 
 impl<K> PullPacer<K> {
-    /// Puts a sender behind the others that want credit, or behind those that get it in advance.
+    /// Puts a sender behind the others that want credit, or behind the ones that get it in advance.
     pub fn enlist(&mut self, sender: K, want: CreditWant) {
         match want {
             CreditWant::Backlog => self.active.push_back(sender),

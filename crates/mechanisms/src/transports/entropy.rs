@@ -39,7 +39,7 @@ impl Default for EntropyParams {
 }
 
 impl EntropyParams {
-    /// Checks the ranges given at the keys, which are those of the table `table`.
+    /// Checks that the number of values is allowed; an error names `key`.
     ///
     /// # Errors
     /// Names the first key whose value is outside its range.
@@ -82,7 +82,7 @@ pub struct Entropy {
     reps: Reps,
 }
 
-/// A pass over all values: the next index, and what the indices are XORed with.
+/// A pass over all values: the next index, and the word that is XORed with each index.
 #[derive(Debug, Default)]
 struct Walk {
     index: u16,
@@ -150,7 +150,7 @@ impl Entropy {
         }
     }
 
-    /// No answer has come to a packet with `value`.
+    /// No answer has arrived for a packet with `value`.
     pub fn on_timeout(&mut self, now: Time, value: u16) {
         match self.choice {
             EntropyChoice::Bitmap | EntropyChoice::Mixed => self.penalise(value, TIMEOUT_PENALTY),

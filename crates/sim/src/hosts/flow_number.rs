@@ -1,6 +1,6 @@
 //! The numbers of flows: which are connections, subflows of MPTCP and datagrams.
 
-/// The flow number of the first subflow: above the numbers of connections, and below those of datagrams.
+/// The flow number of the first subflow: above the numbers of connections, and below the numbers of datagrams.
 pub(super) const FIRST_SUBFLOW: u32 = 1 << 30;
 
 /// Returns the flow number of a workload's datagrams, counted down from the largest.

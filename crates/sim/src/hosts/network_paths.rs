@@ -18,7 +18,7 @@ pub(super) struct NetworkPaths {
 }
 
 impl NetworkPaths {
-    /// Returns what they know; `None` if no transport has such senders.
+    /// Returns the facts that such senders have; `None` if no transport has any.
     pub(super) fn of(model: &Model, network: &Network, transports: &Transports) -> Option<NetworkPaths> {
         let sizes = transports.all().filter(|config| config.carrier() == Carrier::Uet);
         let of = |config: &TcpConfig| {

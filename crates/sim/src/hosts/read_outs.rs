@@ -104,7 +104,7 @@ impl Hosts {
         }))
     }
 
-    /// Returns the packets of all queue pairs by type, with those that `fabric` has lost.
+    /// Returns the packets of all queue pairs by type, with the packets that `fabric` has lost.
     pub(crate) fn packet_types(&self, fabric: &SimFabric) -> PacketTypes {
         let mut types = self.closed_types;
         self.connections.iter().flatten().for_each(|open| types += open.packet_types());

@@ -43,7 +43,7 @@ impl HeldNamespaces {
         command
     }
 
-    /// Returns what the shell command `look` prints inside.
+    /// Returns the output of the shell command `look` inside.
     pub fn look(&self, look: &str) -> Result<String, Broken> {
         let mut command = self.command("sh".as_ref());
         command.args(["-c", look]);

@@ -256,7 +256,7 @@ impl FileClient {
         self.unread > 0
     }
 
-    /// Sends what is in memory.
+    /// Sends the bytes that are in memory.
     fn send(&mut self, file: &File) -> io::Result<()> {
         let mut offset = 0;
         while offset < self.in_memory {
@@ -277,7 +277,7 @@ fn file_in_memory(bytes: u64) -> io::Result<File> {
     Ok(file)
 }
 
-/// Returns what a client of memcached does with its key: it sets the value, and gets it several times.
+/// Returns the requests of a memcached client for its key: it sets the value, and gets it several times.
 fn key_exchanges(key: &str) -> Vec<Exchange> {
     let value = "x".repeat(VALUE);
     let set = Exchange {

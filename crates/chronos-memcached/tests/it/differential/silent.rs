@@ -139,7 +139,7 @@ fn clients_that_leave_amid_a_silent_pipeline_leave_no_descriptor() {
         }
         let begin = Instant::now();
         while descriptors(server.id()) != before {
-            // The answers of the client that stays are behind those of the clients before it.
+            // Answers to the client that stays follow the answers to earlier clients.
             assert_eq!(ask(&mut stays, b"", b"mn\r\n", b"MN\r\n"), b"", "{mode:?}");
             let now = descriptors(server.id());
             assert!(begin.elapsed() < PATIENCE, "{now} descriptors, {before} before, {mode:?}");

@@ -3,7 +3,7 @@
 //! A departure depends on the packets that came before it, and on nothing else at most ports. Such a port *settles*: it
 //! decides departures late, each at its own time, before the next arrival or when the last packet on its link reaches
 //! the far end, and needs no event. The ports of a shared buffer settle, too: they hold too much in the meantime, and
-//! all of them carry out what is due before a packet is refused. Where something else reads or stops the port, or waits
+//! all of them handle due departures before a packet is refused. Where something else reads or stops the port, or waits
 //! for it (flow control, a sender that waits for room, adaptive paths, another logical process), each departure is an
 //! event.
 
@@ -312,8 +312,8 @@ impl General {
         self.start_due::<ANY>(id, now, sink);
     }
 
-    /// Exactly the packets of `priorities` are dropped from now on, as well as those of them that wait: at once where
-    /// the discipline can take them out, and else when it is their turn.
+    /// Exactly the packets of `priorities` are dropped from now on, including the waiting ones: at once where the
+    /// discipline can remove them, and otherwise when it is their turn.
     pub(super) fn set_discarded(
         &mut self,
         id: PortId,

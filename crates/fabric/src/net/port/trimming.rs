@@ -1,4 +1,4 @@
-//! [`TrimmingQueues`]: a queue of data and one of headers; and [`Trimmer`], which decides what is cut.
+//! [`TrimmingQueues`]: a queue of data and one of headers; and [`Trimmer`], which selects the packets to cut.
 
 use plimsoll_mechanisms::Depth;
 use plimsoll_mechanisms::pfc::PauseState;

@@ -6,7 +6,7 @@
 //!         credit += newly granted                 <── PULL: granted so far ── grant() <── its turn
 //! ```
 //!
-//! Both count what was granted from the beginning on, in quanta, so that a PULL that is lost is made good by the next.
+//! Both count the credit granted from the beginning on, in quanta, so that the next PULL makes up for a lost one.
 
 use super::params::RcccParams;
 use crate::transports::credit::CreditWant;
@@ -14,9 +14,9 @@ use crate::transports::credit::CreditWant;
 /// The credit of a sender, in bytes on the wire. A packet may leave while it is above zero.
 #[derive(Debug)]
 pub(super) struct CreditLine {
-    /// What was granted and not used. Less than zero after a packet that was larger than the rest.
+    /// Credit that was granted and not used. Less than zero after a packet that was larger than the rest.
     granted: i64,
-    /// What a sender may send before it has heard anything.
+    /// Credit that a sender has before the first answer.
     speculative: i64,
     is_speculating: bool,
     /// The quanta granted from the beginning on.
@@ -56,7 +56,7 @@ impl CreditLine {
         self.speculative -= size - of_granted;
     }
 
-    /// The first answer of the receiver has come: what is left of the speculative credit is dropped.
+    /// The first answer of the receiver has arrived: the rest of the speculative credit is dropped.
     pub(super) fn on_feedback(&mut self) {
         if std::mem::take(&mut self.is_speculating) {
             self.expired += self.speculative.max(0) as u64;
@@ -85,8 +85,8 @@ impl CreditLine {
         self.pulled + lacks.div_ceil(self.quantum)
     }
 
-    /// Returns granted, used and expired credit, and what is left of it, in bytes; less than zero where a packet was
-    /// larger than what was left.
+    /// Returns granted, used and expired credit, and the rest of it, in bytes; less than zero where a packet was larger
+    /// than the rest.
     #[cfg(test)]
     pub(super) fn accounts(&self) -> [i64; 4] {
         let granted = (self.pulled * self.quantum) as i64;
@@ -94,7 +94,7 @@ impl CreditLine {
     }
 }
 
-/// What a receiver has granted a sender.
+/// Credit that a receiver has granted a sender.
 #[derive(Debug, Default)]
 pub(super) struct Grants {
     /// The quanta granted from the beginning on, and the sender's target.
@@ -127,7 +127,7 @@ impl Grants {
         (self.target > 0 && in_advance < most).then_some(CreditWant::Advance)
     }
 
-    /// Grants what a PULL holds, or what is left of the target. Returns the quanta.
+    /// Grants the quanta of a PULL, or the rest of the target. Returns the quanta.
     pub(super) fn grant(&mut self, params: &RcccParams) -> u64 {
         let all = u64::from(params.quanta);
         let quanta = if self.granted < self.target { all.min(self.target - self.granted) } else { all };

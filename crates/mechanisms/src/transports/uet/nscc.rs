@@ -28,7 +28,7 @@ pub(super) struct Nscc {
     window_per_ps: f64,
     /// The moving average of the queueing delay.
     average: f64,
-    /// What the window grows by, times the window, and what was acknowledged since it was added.
+    /// The growth of the window, times the window, and the bytes acknowledged since it was added.
     increase: f64,
     unadded: u64,
     added: Time,
@@ -38,7 +38,7 @@ pub(super) struct Nscc {
     quick: QuickAdapt,
 }
 
-/// What is the same for all senders of a network.
+/// Constants that all senders of a network share.
 #[derive(Debug)]
 struct Constants {
     round_trip: f64,
@@ -69,7 +69,7 @@ pub(super) struct NsccAck {
     pub(super) now: Time,
     /// The bytes on the wire that newly arrived.
     pub(super) arrived: u64,
-    /// The round trip of the packet that caused it, if that can be told.
+    /// The round trip of the packet that caused it, if it is known.
     pub(super) round_trip: Option<Span>,
     pub(super) is_marked: bool,
     /// The bytes in flight after it.
@@ -177,7 +177,7 @@ impl Nscc {
         self.clamp();
     }
 
-    /// No answer has come to a packet: little may have arrived.
+    /// No answer has arrived for a packet: little may have been delivered.
     pub(super) fn on_timeout(&mut self) {
         self.quick.is_armed = true;
     }
@@ -251,7 +251,7 @@ impl Nscc {
 const WEIGHT: f64 = 0.0125;
 /// The share of the excess delay by which a mark cuts.
 const GAMMA: f64 = 0.8;
-/// The delay below which there is no queue: 1 us, whatever the network.
+/// The delay below which a queue counts as empty: 1 us, whatever the network.
 const NO_QUEUE: f64 = 1e6;
 
 #[cfg(test)]
@@ -346,7 +346,7 @@ mod tests {
         // The window of base and target, 24.5 us from the first feedback, has ended.
         nscc.on_nack(at(35.0), 4_150, true, 200_000);
         assert_eq!(nscc.window(), 8_300);
-        // What was in flight is ignored when it is trimmed.
+        // Trimmed packets of the bytes in flight are ignored.
         nscc.on_nack(at(36.0), 4_150, true, 195_850);
         assert_eq!(nscc.window(), 8_300);
     }

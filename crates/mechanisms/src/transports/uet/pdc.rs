@@ -74,7 +74,7 @@ impl Pdc {
             PacketKind::Pull => self.send.on_pull(now, segment.seq as u32),
             PacketKind::Request => {
                 self.receive.on_request(segment);
-                // What was granted may have been lost: the PULLs' number is told again.
+                // A PULL may have been lost: the number of granted quanta is sent again.
                 self.pull_due |= config.has_credit && self.wants_credit(config) != Some(CreditWant::Backlog);
             }
         }

@@ -27,7 +27,7 @@ pub(super) struct ReceiveSide {
     arrived: u64,
     /// Those since the last acknowledgement.
     unacked: u64,
-    /// A packet that asked for an answer arrived beyond a gap, whose closing is to be told, too.
+    /// A packet that asked for an answer arrived beyond a gap, whose closing is to be reported, too.
     tells_closing: bool,
     /// A packet that asked for an answer was trimmed: its NACK overtakes the packets before it, each of which is
     /// acknowledged, up to the next that asks.

@@ -1,4 +1,4 @@
-//! [`SendSide`]: the messages that are sent, packet by packet over many paths, and again what was lost.
+//! [`SendSide`]: the messages that are sent, packet by packet over many paths, and the lost packets again.
 //!
 //! ```text
 //! packets: first ........................... next        stream: ........ max ........ written
@@ -43,22 +43,22 @@ pub(super) struct SendSide {
     written: u64,
     /// The ends of the messages that are not acknowledged to their last byte.
     ends: VecDeque<u64>,
-    /// The end of what was sent at least once, and of what is acknowledged.
+    /// The end of the bytes sent at least once, and of the acknowledged bytes.
     max: u64,
     una: u64,
     /// The packets from number `first` on.
     packets: VecDeque<Sent>,
     first: u64,
-    /// The numbers of those that are lost, which are sent again in order.
+    /// The numbers of lost packets, which are sent again in order.
     lost: BTreeSet<u64>,
     lost_bytes: u64,
     /// Transmissions in the order of their times: the packet's number, and which of its transmissions it was.
     in_order: VecDeque<(u64, u32)>,
-    /// The bytes in flight as the window counts them: what was sent, less what the receiver says has arrived, and what
-    /// is lost; never more than the packets that are in flight have.
+    /// The bytes in flight as the window counts them: bytes sent, less the bytes reported as arrived and the lost
+    /// bytes; never more than the bytes of the packets in flight.
     in_flight: u64,
     outstanding: u64,
-    /// What the receiver says has arrived, modulo 2^32.
+    /// The bytes that the receiver reports as arrived, modulo 2^32.
     arrived: u32,
     nscc: Option<Nscc>,
     credit: Option<CreditLine>,
@@ -202,7 +202,7 @@ impl SendSide {
         is_known.then(|| now - sent.at)
     }
 
-    /// Notes the packets that have arrived: those before number `next`, and those of the map.
+    /// Notes the packets that have arrived: all before number `next`, and the packets of the map.
     fn take_arrived(&mut self, header: u64, next: u16, feedback: &Feedback) {
         let next = nearest(next, self.first).min(self.first + self.packets.len() as u64);
         (self.first..next).for_each(|number| self.arrives(header, number));
@@ -293,18 +293,19 @@ impl SendSide {
     /// Returns when [`on_deadline`](SendSide::on_deadline) must be called, `now` or later; [`Time::MAX`] if never.
     pub(super) fn deadline(&self, config: &UetConfig, now: Time) -> Time {
         let oldest = self.in_order.front().map(|(number, _)| self.packets[(number - self.first) as usize].at);
-        // What waits for credit asks for it again.
+        // A sender that waits for credit requests it again.
         let asked = self.requested.filter(|_| self.awaits_credit()).map_or(Time::MAX, |since| {
             since.max(self.progress).saturating_add(config.params.min_rto.saturating_mul(CREDIT_WAIT))
         });
         oldest.map_or(Time::MAX, |since| self.times_out(config, since)).min(asked).max(now)
     }
 
-    /// Returns when what was sent `since` counts as lost: a timeout after that, and after the last news of the
-    /// receiver.
+    /// Returns when a packet sent at `since` counts as lost: a timeout after that. Without trimming queues may be longer
+    /// than a timeout, which then runs from the last news of the receiver.
     fn times_out(&self, config: &UetConfig, since: Time) -> Time {
         let wait = config.params.min_rto.saturating_mul(1 << self.backoff.min(BACKOFF_MAX));
-        since.max(self.progress).saturating_add(wait)
+        let since = if config.params.trimming { since } else { since.max(self.progress) };
+        since.saturating_add(wait)
     }
 
     pub(super) fn on_deadline(&mut self, config: &UetConfig, now: Time) {
@@ -395,7 +396,7 @@ impl SendSide {
         Some(TcpSegment { ack, flags: Flags::CWR, entropy: self.entropy.next(now), ..TcpSegment::default() })
     }
 
-    /// Returns the pull target: what is not sent, lost packets included, as far as the windows let it be.
+    /// Returns the pull target: the unsent bytes, lost packets included, as far as the windows allow.
     fn target(&self, config: &UetConfig) -> u64 {
         let Some(credit) = &self.credit else { return 0 };
         let backlog = self.written - self.max + self.lost_bytes;
@@ -411,7 +412,7 @@ impl SendSide {
         if !self.may_send(size) {
             return None;
         }
-        // What it asks for counts this packet, too, as unsent.
+        // Its pull target counts this packet, too, as unsent.
         let target = self.target(config);
         let entropy = self.entropy.next(now);
         let number = match repeats {

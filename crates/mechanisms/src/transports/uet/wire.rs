@@ -1,4 +1,4 @@
-//! [`Feedback`]: what the packets of Ultra Ethernet hold, in the fields of a segment.
+//! [`Feedback`]: the contents of Ultra Ethernet's packets, in the fields of a segment.
 //!
 //! | | `seq` | `ack` | flags | `entropy` | 24 bytes of SACK |
 //! |---|---|---|---|---|---|
@@ -115,7 +115,7 @@ mod tests {
             ahead: 33,
             at_last_hop: true,
         };
-        // What the wire keeps of a word are its low bits; the receiver puts others above them.
+        // The wire keeps the low bits of a word; the receiver puts others above them.
         let blocks = feedback.blocks();
         let wrapped =
             blocks.as_slice().iter().map(|(a, b)| (a & 0xffff_ffff | 7 << 40, b & 0xffff_ffff | 1 << 33));

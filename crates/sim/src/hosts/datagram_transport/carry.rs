@@ -1,4 +1,4 @@
-//! Packets of the datagram family that arrive, and those that an end sends in turn.
+//! Packets of the datagram family that arrive, and packets that an end sends in turn.
 
 use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::{Flags, Network, Packet, ideal_time};

@@ -20,7 +20,7 @@ fn scenario(switch: &str, transport: &str) -> String {
     )
 }
 
-/// The bytes that a workload's receivers got, the packets of it that were marked, and those that were sent again.
+/// The bytes that a workload's receivers got, its marked packets, and its retransmitted packets.
 fn totals(run: &Run, name: &str) -> (f64, u64, u64) {
     let number = run.workloads.iter().position(|info| info.name == name).unwrap();
     let (from, until) = (Time::ZERO + Span::from_ms(15), Time::ZERO + Span::from_ms(45));
@@ -78,7 +78,7 @@ fn code_points_are_the_priorities_of_their_map() {
     assert_eq!(unmapped, with("priority = { low = 1, high = 5 }"));
 }
 
-/// The throughput of endless flows and of messages is what was delivered between the warm-up and the end of sending.
+/// The throughput of endless flows and of messages counts bytes delivered between the warm-up and the end of sending.
 #[test]
 fn delivered_payload_is_that_of_the_measurement_window() {
     let text = scenario("classes = { priority = { '6' = { weight = 2 } } }", "kind = 'dctcp'")

@@ -41,7 +41,7 @@ fn a_flow_keeps_to_its_pace() {
     assert!(near(delivered(""), at(1.0)), "the rate of the NIC");
 }
 
-/// Flows that collide in short queues: what is lost stays lost, and no message comes twice or half.
+/// Flows that collide in short queues: lost packets stay lost, and no message arrives twice or in part.
 #[test]
 fn a_message_is_lost_with_any_of_its_packets() {
     let load = "[workload.all]\nkind = 'all-to-all'\nsize = '20KB'\nload = 0.7\ncount = 150\n\

@@ -16,7 +16,7 @@ proptest! {
         assert_same(&express, &general)?;
     }
 
-    /// Departures that are decided late are those that would have been events.
+    /// Departures that are decided late equal the departures of a run with an event for each.
     #[test]
     fn late_departures_are_those_in_time(text in scenario(Scope::All)) {
         let general = run(&text.replace("ENGINE", "engine = 'general'"));

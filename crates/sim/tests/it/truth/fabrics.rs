@@ -191,7 +191,7 @@ fn a_circle_of_pauses_is_found() {
     let RunError::Deadlock { links, .. } = &error else { panic!("{error}") };
     assert_eq!(links.len(), 5, "{error}");
     assert!(error.to_string().contains("s0 -> s1"), "{error}");
-    // With one flow less there is no circle.
+    // One flow less leaves the circle open.
     let open = run(&ring(4));
     assert_lossless(&open);
 }

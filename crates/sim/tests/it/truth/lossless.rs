@@ -250,7 +250,7 @@ fn pauses_are_refreshed_before_they_end() {
     assert_eq!(unlimited.mechanisms[0].refreshes, 0);
 }
 
-/// A pause that ends before its refresh lets packets through, for which there is no headroom.
+/// A pause that ends before its refresh lets packets through that exceed the headroom.
 #[test]
 fn a_pause_that_is_too_short_loses_packets() {
     let run = incast("memory = '400KB', quanta = 1, may_drop = true", "");
@@ -284,7 +284,7 @@ fn a_watchdog_breaks_a_circle_of_pauses() {
         );
         let used = &alone.mechanisms[0];
         assert!(used.storms > 0, "{used:?}");
-        // What is sent on in a storm finds room in the headroom here.
+        // Packets forwarded in a storm find room in the headroom here.
         assert_eq!(alone.counters.switch_drops > 0, more.is_empty(), "{more}: {:?}", alone.counters);
         assert_eq!(alone.counters.packets_accounted_for(), alone.counters.packets_sent);
         for threads in [2, 4] {
@@ -298,7 +298,7 @@ fn a_watchdog_breaks_a_circle_of_pauses() {
     assert_eq!((calm.counters.switch_drops, calm.mechanisms[0].storms), (0, 0));
 }
 
-/// What was configured and never acted is known by name, with how close it came.
+/// A configured mechanism that never acted is reported by name, with how close it was to acting.
 #[test]
 fn a_mechanism_that_never_acted_is_named() {
     let used = |text: &str| {

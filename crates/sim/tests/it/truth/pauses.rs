@@ -147,7 +147,8 @@ fn a_circle_of_pauses_is_found_beside_other_traffic() {
     }
 }
 
-/// A circle in which a link fails later is none for ever: what waits for the link is lost, and the others go on.
+/// A circle in which a link fails later is not permanent: packets that wait for the link are lost, and the others
+/// resume.
 #[test]
 fn a_circle_that_a_failure_opens_is_no_deadlock() {
     let sized = clockwise(5).replace("to = ", "size = '600KB'\nto = ");

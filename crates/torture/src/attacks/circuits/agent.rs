@@ -118,7 +118,7 @@ impl Attacked {
         Ok(metric(&self.metrics, "circuits_agent_gate_open")? == 1)
     }
 
-    /// Answers what the agent has sent.
+    /// Answers the agent's datagrams.
     fn step(&mut self, trial: &mut Trial) -> Outcome {
         let mut datagram = [0; 2_048];
         while let Ok((length, from)) = self.socket.recv_from(&mut datagram) {
@@ -155,7 +155,7 @@ impl Attacked {
         }
     }
 
-    /// Sends what is not authentic, which opens no gate.
+    /// Sends datagrams that are not authentic, which open no gate.
     fn foreign(&mut self, trial: &mut Trial) -> Result<String, Broken> {
         self.silence()?;
         let sent = self.sent.clone();
@@ -163,7 +163,7 @@ impl Attacked {
         self.stays_closed(&format!("{count} datagrams without the key"))
     }
 
-    /// Repeats what the controller has sent, out of order, which opens no gate.
+    /// Repeats the controller's datagrams out of order, which opens no gate.
     fn replays(&mut self, trial: &mut Trial) -> Result<String, Broken> {
         self.silence()?;
         let count = trial.number(1..3_000);

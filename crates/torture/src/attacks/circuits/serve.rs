@@ -97,7 +97,7 @@ impl Served {
         Ok(settled(read)?[0])
     }
 
-    /// Sends what is not authentic, which is not accepted.
+    /// Sends datagrams that are not authentic, which are not accepted.
     fn foreign(&mut self, trial: &mut Trial) -> Result<String, Broken> {
         let before = self.reports()?;
         let stranger = stranger()?;
@@ -108,7 +108,7 @@ impl Served {
         Ok(format!("{count} datagrams without the key"))
     }
 
-    /// Repeats what the agents have sent, out of order and from another address. None of it is accepted.
+    /// Repeats the agents' datagrams out of order and from another address. None of it is accepted.
     fn replays(&mut self, trial: &mut Trial) -> Result<String, Broken> {
         let (before, stranger, count) = (self.reports()?, stranger()?, trial.number(1..3_000));
         for _ in 0..count {

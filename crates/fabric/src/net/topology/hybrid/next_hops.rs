@@ -28,8 +28,8 @@ pub(crate) struct NextHops {
 }
 
 impl NextHops {
-    /// Returns the next hops of so many racks with hosts, with uplinks to the network `packet` and, of each host, to
-    /// circuit switches.
+    /// Returns the next hops for the given counts of racks with hosts, with uplinks to the network `packet` and, of
+    /// each host, to circuit switches.
     pub(super) fn new(counts: [u32; 4], packet: Network) -> NextHops {
         let [racks, hosts_per_rack, packet_uplinks, planes] = counts;
         NextHops { racks, hosts_per_rack, packet_uplinks, planes, packet: Box::new(packet) }
@@ -160,7 +160,7 @@ impl NextHops {
         links
     }
 
-    /// Returns the port by which `switch` passes `packet` on, whose path class is known, if that is no choice: at a
+    /// Returns the port by which `switch` passes `packet` on, whose path class is known, if only one is possible: at a
     /// ToR, at a circuit switch, and from the packet network down to a rack.
     pub(crate) fn own_port(&self, switch: u32, packet: &Packet) -> Option<PortId> {
         let (src, dst) = (packet.src.0, packet.dst.0);
