@@ -27,8 +27,8 @@ pub struct UetParams {
     pub ack_after: Bytes,
     /// Bytes of an acknowledgement, a negative one, a grant or a request on the wire: 1 to 256 B. Default 64 B.
     pub control_size: Bytes,
-    /// The time without an answer after which a packet is sent again, longer than a round trip with full queues;
-    /// doubled with each timeout in a row, up to 64 times: more than 0. Default 100 us.
+    /// The time without an answer after which a packet is sent again; doubled with each timeout in a row, up to 64
+    /// times: more than 0. Default 100 us.
     pub min_rto: Span,
     /// Whether a sender takes packets for lost that many others have overtaken: for networks that do not trim. Default
     /// false.

@@ -300,12 +300,11 @@ impl SendSide {
         oldest.map_or(Time::MAX, |since| self.times_out(config, since)).min(asked).max(now)
     }
 
-    /// Returns when a packet sent at `since` counts as lost: a timeout after that. Without trimming queues may be longer
-    /// than a timeout, which then runs from the last news of the receiver.
+    /// Returns when a packet sent at `since` counts as lost: a timeout after that, and after the last news of the
+    /// receiver.
     fn times_out(&self, config: &UetConfig, since: Time) -> Time {
         let wait = config.params.min_rto.saturating_mul(1 << self.backoff.min(BACKOFF_MAX));
-        let since = if config.params.trimming { since } else { since.max(self.progress) };
-        since.saturating_add(wait)
+        since.max(self.progress).saturating_add(wait)
     }
 
     pub(super) fn on_deadline(&mut self, config: &UetConfig, now: Time) {
