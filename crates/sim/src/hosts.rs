@@ -44,7 +44,7 @@ use plimsoll_fabric::net::topology::NicChoice;
 use plimsoll_fabric::net::{Flags, HostId, Network, Packet, ideal_time};
 use plimsoll_mechanisms::nic_burst::{NicBurstParams, SegmentationOffload};
 use plimsoll_mechanisms::tcp::TcpConfig;
-use plimsoll_mechanisms::transports::{Carrier, PacketTypes};
+use plimsoll_mechanisms::transports::PacketTypes;
 use plimsoll_results::outcome;
 use plimsoll_scenario::model::{Completion, Model, Topology};
 use plimsoll_traffic::{Actions, Arrival, ConnectionEnd as End, Source, SourceReach};
@@ -108,7 +108,7 @@ pub(crate) struct Hosts {
     waiting_for_room: Vec<VecDeque<(u32, End)>>,
     /// The queue pairs that NICs send from, where their number is limited.
     active: ActiveQueuePairs,
-    /// By host: the credit that it grants. Empty without Ultra Ethernet.
+    /// By host: the credit that it grants. Empty without Ultra Ethernet and NDP.
     credit: Vec<HostCredit>,
     /// The ends that found no room in this turn, to be asked first in the next.
     found_no_room: Vec<(u32, End)>,
@@ -129,7 +129,7 @@ struct NetworkPaths {
 impl NetworkPaths {
     /// Returns what they know; `None` if no transport has such senders.
     fn of(model: &Model, network: &Network, transports: &Transports) -> Option<NetworkPaths> {
-        let sizes = transports.all().filter(|config| config.carrier() == Carrier::Uet);
+        let sizes = transports.all().filter(|config| config.carrier().chooses_paths());
         let of = |config: &TcpConfig| {
             network.longest_round_trip(
                 config.segment as u16 + config.header_bytes as u16,
@@ -162,7 +162,7 @@ struct HostRules {
     completes_acknowledged: bool,
     /// Packets of a flow may take several paths at a time.
     spreads: bool,
-    /// What senders of Ultra Ethernet know of the network; `None` without any.
+    /// What senders that choose paths know of the network; `None` without any.
     paths: Option<NetworkPaths>,
     /// The choice among the NICs of hosts that have several, and the salt of a choice by hash.
     nic_choice: (NicChoice, u64),
