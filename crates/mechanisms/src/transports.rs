@@ -2,14 +2,17 @@
 //! carries it, and its [`Family`]; a [`Kind`] is what `transport.kind` chooses. Scenarios, simulated hosts and
 //! emulation ask these descriptions, so that no other file lists families or kinds.
 
+mod arrived_packets;
 pub mod credit;
 pub mod datagram;
 mod describe;
 mod endpoint;
 pub mod entropy;
 pub mod mptcp;
+pub mod ndp;
 mod packet_types;
 pub mod roce;
+mod sent_packets;
 pub mod tcp;
 pub mod uet;
 mod unused;
@@ -25,7 +28,7 @@ pub use unused::{UnusedKey, unused_keys};
 /// Makes the enum of kinds and their descriptions from one list.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $Kind:ident: $description:path,)+) => {
-        /// A kind of transport: a congestion controller of TCP, of RoCE or of Ultra Ethernet, or datagrams.
+        /// A kind of transport: a congestion controller of TCP, of RoCE or of Ultra Ethernet, NDP, or datagrams.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "kebab-case")]
         pub enum Kind { $($(#[$doc])* $Kind,)+ }
@@ -75,6 +78,8 @@ kinds! {
     UetRccc: uet::UET_RCCC,
     /// Ultra Ethernet with both.
     Uet: uet::UET,
+    /// NDP: a first window at once, and behind it a packet for each pull of the receiver (SIGCOMM 2017).
+    Ndp: ndp::NDP,
 }
 
 impl Kind {

@@ -109,7 +109,7 @@ pub(crate) struct Hosts {
     waiting_for_room: Vec<VecDeque<(u32, End)>>,
     /// The queue pairs that NICs send from, where their number is limited.
     active: ActiveQueuePairs,
-    /// By host: the credit that it grants. Empty without Ultra Ethernet.
+    /// By host: the credit that it grants. Empty without Ultra Ethernet and NDP.
     credit: Vec<HostCredit>,
     /// The ends that found no room in this turn, to be asked first in the next.
     found_no_room: Vec<(u32, End)>,
@@ -139,7 +139,7 @@ struct HostRules {
     completes_acknowledged: bool,
     /// Packets of a flow may take several paths at a time.
     spreads: bool,
-    /// What senders of Ultra Ethernet know of the network; `None` without any.
+    /// What senders that choose paths know of the network; `None` without any.
     paths: Option<NetworkPaths>,
     /// The choice among the NICs of hosts that have several, and the salt of a choice by hash.
     nic_choice: (NicChoice, u64),

@@ -243,7 +243,7 @@ fn choose(
     if count < 2 {
         return (count == 1).then(|| hops.port(0));
     }
-    let hash = || network.flow_hash(packet, switch, hops.choices.tier);
+    let hash = || network.flow_hash(packet, switch, hops.choices.of_which(count));
     let drain_bytes = |choice| ports[hops.port(choice).0 as usize].drain_bytes(packet.priority);
     let mut draw = || streams[switch as usize].next_u64();
     let index = match rule {

@@ -21,11 +21,13 @@ mod nics;
 mod rack;
 mod registry;
 
+use plimsoll_mechanisms::transports::entropy::{PathChoices, PathLabel};
 use plimsoll_memory::prefetch_for_later;
 use plimsoll_units::{Rate, Span, mix64};
 
 use super::{Flags, HostId, Packet, PortId, WaitPlace};
 pub(crate) use arithmetic::choose;
+use arithmetic::place_of;
 pub use clos::ClosShape;
 pub use graph::{GraphLink, GraphNode, Unreachable};
 pub(crate) use hybrid::next_hops::NextHops as HybridHops;
@@ -245,7 +247,7 @@ impl Network {
             return own;
         }
         let choices = self.choices(switch, packet.dst);
-        let hash = if choices.count > 1 { self.flow_hash(packet, switch, choices.tier) } else { 0 };
+        let hash = if choices.count > 1 { self.flow_hash(packet, switch, choices) } else { 0 };
         self.choice(choices, choose(hash, choices.count))
     }
 
@@ -346,9 +348,34 @@ impl Network {
         pairs.map(of_pair).max().unwrap_or_default()
     }
 
-    /// 32 well mixed bits that are the same for every packet of a connection's direction with one entropy value.
+    /// Returns the links among which packets from `src` to `dst` choose at the tiers on their way, where labels can name
+    /// all of these paths (`PathLabel`); `None` elsewhere.
+    pub fn path_choices(&self, src: HostId, dst: HostId) -> Option<PathChoices> {
+        if matches!(self.paths, Paths::Graph(_) | Paths::Hybrid(_)) {
+            return None;
+        }
+        let mut links = [1_u16; 2];
+        for port in self.path(&Packet::new(src, dst, 0, 0)) {
+            let Some(switch) = self.far_switch(port) else { break };
+            let choices = self.choices(switch, dst);
+            if choices.count > PathLabel::LINKS {
+                return None;
+            }
+            if choices.count > 1 {
+                *links.get_mut(choices.tier as usize)? = choices.count as u16;
+            }
+        }
+        Some(PathChoices(links))
+    }
+
+    /// 32 well mixed bits that are the same for every packet of a connection's direction with one entropy value; for a
+    /// packet with a label of its path those by which [`choose`] finds the link that it names.
     #[inline]
-    pub(crate) fn flow_hash(&self, packet: &Packet, switch: u32, tier: u32) -> u32 {
+    pub(crate) fn flow_hash(&self, packet: &Packet, switch: u32, choices: Choices) -> u32 {
+        let (entropy, tier) = (packet.entropy(), choices.tier);
+        if let Some(label) = PathLabel::of(entropy) {
+            return place_of(label.link(tier) % choices.count, choices.count);
+        }
         let Hashing { salt, symmetric } = self.hashing;
         let (mut a, mut b) = (packet.src.0, packet.dst.0);
         let mut place = switch;
@@ -358,7 +385,7 @@ impl Network {
         }
         let addresses = u64::from(a) << 32 | u64::from(b);
         let mixed = mix64(addresses ^ salt).wrapping_add(u64::from(packet.flow) << 32 | u64::from(place));
-        let mixed = mixed ^ u64::from(packet.entropy()).wrapping_mul(ENTROPY_SPREAD);
+        let mixed = mixed ^ u64::from(entropy).wrapping_mul(ENTROPY_SPREAD);
         (mix64(mixed) >> 32) as u32
     }
 }

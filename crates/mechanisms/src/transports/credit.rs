@@ -40,6 +40,21 @@ impl<K> PullPacer<K> {
         }
     }
 
+    /// Removes a sender that wants no credit any more.
+    pub fn withdraw(&mut self, sender: &K)
+    where
+        K: PartialEq,
+    {
+        self.active.retain(|other| other != sender);
+        self.idle.retain(|other| other != sender);
+    }
+
+    /// Returns whether a grant may leave at `now` without waiting: no sender is enlisted, and the last one has had its
+    /// time.
+    pub fn is_free(&self, now: Time) -> bool {
+        self.active.is_empty() && self.idle.is_empty() && self.next <= now
+    }
+
     /// Returns when [`take`](PullPacer::take) may be called next; [`Time::MAX`] if no sender is enlisted.
     pub fn due(&self) -> Time {
         if self.active.is_empty() && self.idle.is_empty() { Time::MAX } else { self.next }
@@ -90,9 +105,13 @@ mod tests {
             now = now.max(pacer.due());
         }
         assert_eq!(order, [(5, "a"), (7, "b"), (9, "a"), (11, "a")]);
+        pacer.enlist("b", CreditWant::Backlog);
+        pacer.withdraw(&"a");
+        assert!(!pacer.is_free(now));
         // The sender without data has not had a turn; it gets the next once none with data is left.
-        pacer.take();
+        assert_eq!(pacer.take(), Some(("b", CreditWant::Backlog)));
         assert_eq!(pacer.take(), Some(("idle", CreditWant::Advance)));
         assert_eq!(pacer.due(), Time::MAX);
+        assert!(pacer.is_free(now) && !pacer.is_free(now - Span::from_ns(1)));
     }
 }

@@ -30,6 +30,8 @@ pub enum Carrier {
     Roce,
     /// A NIC with packet delivery contexts of Ultra Ethernet.
     Uet,
+    /// A NIC with connections of NDP.
+    Ndp,
 }
 
 impl Carrier {
@@ -40,7 +42,17 @@ impl Carrier {
 
     /// Returns whether a receiver has a use for a packet whose payload was trimmed.
     pub fn takes_trimmed(self) -> bool {
-        self == Carrier::Uet
+        self.chooses_paths()
+    }
+
+    /// Returns whether a sender has a use for its packet that a switch has sent back.
+    pub fn takes_bounced(self) -> bool {
+        self == Carrier::Ndp
+    }
+
+    /// Returns whether senders choose the path of each packet.
+    pub fn chooses_paths(self) -> bool {
+        matches!(self, Carrier::Uet | Carrier::Ndp)
     }
 }
 

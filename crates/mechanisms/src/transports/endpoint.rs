@@ -3,13 +3,15 @@
 use plimsoll_units::{Rate, Span, Time};
 
 use super::describe::Carrier;
+use super::entropy::PathChoices;
+use super::ndp::NdpEnd;
 use super::roce::QueuePair;
 use super::uet::Pdc;
 use crate::tcp::{self, Counters, Delivered, Offer, TcpConfig, TcpSegment, WindowState};
 use crate::telemetry::Stamps;
 
-/// One end of a connection whose messages are byte streams in order: TCP's, a queue pair of RoCE, or a packet
-/// delivery context of Ultra Ethernet.
+/// One end of a connection whose messages are byte streams in order: TCP's, a queue pair of RoCE, a packet delivery
+/// context of Ultra Ethernet, or an end of NDP.
 ///
 /// After every [`write`](Endpoint::write), [`on_segment`](Endpoint::on_segment) and
 /// [`on_deadline`](Endpoint::on_deadline), call [`poll_transmit`](Endpoint::poll_transmit) until it returns `None`, and
@@ -22,6 +24,8 @@ pub enum Endpoint {
     Roce(Box<QueuePair>),
     /// An end of a packet delivery context of Ultra Ethernet.
     Uet(Box<Pdc>),
+    /// An end of a connection of NDP.
+    Ndp(Box<NdpEnd>),
 }
 
 /// The path of an endpoint's packets, as its controller may take account of it.
@@ -35,17 +39,21 @@ pub struct PathFacts {
     pub round_trip: Span,
     /// The longest such time between two hosts of the network; zero where no transport asks for it.
     pub longest_round_trip: Span,
+    /// The links among which the packets choose, where labels can name them.
+    pub choices: Option<PathChoices>,
     /// The word on which the sender's choice of paths depends.
     pub entropy_seed: u64,
 }
 
-/// Calls a method of whichever endpoint it is: TCP's, the queue pair's, or the packet delivery context's.
+/// Calls a method of whichever endpoint it is: TCP's, the queue pair's, the packet delivery context's, or NDP's.
 macro_rules! of_each {
-    ($self:ident, $tcp:ident => $of_tcp:expr, $pair:ident => $of_pair:expr, $pdc:ident => $of_pdc:expr) => {
+    ($self:ident, $tcp:ident => $of_tcp:expr, $pair:ident => $of_pair:expr, $pdc:ident => $of_pdc:expr,
+     $ndp:ident => $of_ndp:expr) => {
         match $self {
             Endpoint::Tcp($tcp) => $of_tcp,
             Endpoint::Roce($pair) => $of_pair,
             Endpoint::Uet($pdc) => $of_pdc,
+            Endpoint::Ndp($ndp) => $of_ndp,
         }
     };
 }
@@ -57,12 +65,13 @@ impl Endpoint {
             Carrier::Stack => Endpoint::Tcp(tcp::Endpoint::new(config)),
             Carrier::Roce => Endpoint::Roce(Box::new(QueuePair::new(&config.roce))),
             Carrier::Uet => Endpoint::Uet(Box::new(Pdc::new(&config.uet))),
+            Carrier::Ndp => Endpoint::Ndp(Box::new(NdpEnd::new(&config.ndp))),
         }
     }
 
     /// Returns whether the controller may take account of the path ([`Endpoint::set_path`]).
     pub fn regards_path(&self) -> bool {
-        of_each!(self, tcp => tcp.regards_path(), _pair => true, _pdc => true)
+        of_each!(self, tcp => tcp.regards_path(), _pair => true, _pdc => true, _ndp => true)
     }
 
     /// Tells the controller the path of this end's packets.
@@ -70,7 +79,8 @@ impl Endpoint {
         of_each!(self,
             tcp => tcp.set_path(path.switches),
             pair => pair.set_path(&config.roce, path.nic_rate, path.round_trip, path.switches),
-            pdc => pdc.set_path(&config.uet, path.nic_rate, path.longest_round_trip, path.entropy_seed));
+            pdc => pdc.set_path(&config.uet, path.nic_rate, path.longest_round_trip, path.entropy_seed),
+            ndp => ndp.set_path(&config.ndp, path.round_trip, path.choices, path.entropy_seed));
     }
 
     /// The application appends a message of `bytes` bytes.
@@ -79,12 +89,13 @@ impl Endpoint {
         of_each!(self,
             tcp => tcp.write(config, now, bytes),
             pair => pair.write(&config.roce, now, bytes),
-            pdc => pdc.write(bytes));
+            pdc => pdc.write(bytes),
+            ndp => ndp.write(&config.ndp, now, bytes));
     }
 
     /// The application posts a READ of the other end's next message, of `bytes` bytes; with RoCE only.
     pub fn read(&mut self, config: &TcpConfig, now: Time, bytes: u64) {
-        of_each!(self, _tcp => (), pair => pair.read(&config.roce, now, bytes), _pdc => ());
+        of_each!(self, _tcp => (), pair => pair.read(&config.roce, now, bytes), _pdc => (), _ndp => ());
     }
 
     /// A segment arrived. `stamps` returns the telemetry that came with it; only RoCE asks.
@@ -99,7 +110,8 @@ impl Endpoint {
         of_each!(self,
             tcp => tcp.on_segment(config, now, segment),
             pair => pair.on_segment(&config.roce, now, segment, stamps().as_ref()),
-            pdc => pdc.on_segment(&config.uet, now, segment))
+            pdc => pdc.on_segment(&config.uet, now, segment),
+            ndp => ndp.on_segment(&config.ndp, now, segment))
     }
 
     /// Returns the next segment that leaves now.
@@ -108,29 +120,31 @@ impl Endpoint {
         of_each!(self,
             tcp => tcp.poll_transmit(config, now),
             pair => pair.poll_transmit(&config.roce, now),
-            pdc => pdc.poll_transmit(&config.uet, now))
+            pdc => pdc.poll_transmit(&config.uet, now),
+            ndp => ndp.poll_transmit(&config.ndp, now))
     }
 
     /// Returns whether the next segment that leaves has no data.
     #[inline]
     pub fn owes_ack(&self) -> bool {
-        of_each!(self, tcp => tcp.owes_ack(), pair => pair.owes_answer(), pdc => pdc.owes_answer())
+        of_each!(self, tcp => tcp.owes_ack(), pair => pair.owes_answer(), pdc => pdc.owes_answer(), ndp => ndp.owes_answer())
     }
 
-    /// Returns whether the next segment waits until the NIC has sent all that it has: data of RoCE and Ultra Ethernet,
+    /// Returns whether the next segment waits until the NIC has sent all that it has: data of NICs' transports,
     /// which the NIC takes from one connection after the other.
     #[inline]
     pub fn awaits_nic(&self, config: &TcpConfig, now: Time) -> bool {
         of_each!(self,
             _tcp => false,
             pair => pair.offers_data(&config.roce, now),
-            pdc => !pdc.owes_answer() && pdc.has_packet(&config.uet))
+            pdc => !pdc.owes_answer() && pdc.has_packet(&config.uet),
+            ndp => !ndp.owes_answer() && ndp.has_packet(&config.ndp))
     }
 
     /// Returns the new data that segmentation offload may hold back; `None` if there is none, and where a
     /// NIC cuts messages into packets.
     pub fn offer(&self, config: &TcpConfig) -> Option<Offer> {
-        of_each!(self, tcp => tcp.offer(config), _pair => None, _pdc => None)
+        of_each!(self, tcp => tcp.offer(config), _pair => None, _pdc => None, _ndp => None)
     }
 
     /// Returns when [`on_deadline`](Endpoint::on_deadline) must be called, if nothing more may be sent at `now`;
@@ -140,7 +154,8 @@ impl Endpoint {
         of_each!(self,
             tcp => tcp.deadline(),
             pair => pair.deadline(&config.roce, now),
-            pdc => pdc.deadline(&config.uet, now))
+            pdc => pdc.deadline(&config.uet, now),
+            ndp => ndp.deadline(&config.ndp))
     }
 
     /// Handles the [`deadline`](Endpoint::deadline) that has passed.
@@ -148,31 +163,32 @@ impl Endpoint {
         of_each!(self,
             tcp => tcp.on_deadline(config, now),
             pair => pair.on_deadline(&config.roce, now),
-            pdc => pdc.on_deadline(&config.uet, now));
+            pdc => pdc.on_deadline(&config.uet, now),
+            ndp => ndp.on_deadline(&config.ndp, now));
     }
 
     /// Returns the bytes handed to the application.
     #[inline]
     pub fn received(&self) -> u64 {
-        of_each!(self, tcp => tcp.received(), pair => pair.received(), pdc => pdc.received())
+        of_each!(self, tcp => tcp.received(), pair => pair.received(), pdc => pdc.received(), ndp => ndp.received())
     }
 
     /// Returns the bytes of this end that the other has acknowledged.
     #[inline]
     pub fn acknowledged(&self) -> u64 {
-        of_each!(self, tcp => tcp.acknowledged(), pair => pair.acknowledged(), pdc => pdc.acknowledged())
+        of_each!(self, tcp => tcp.acknowledged(), pair => pair.acknowledged(), pdc => pdc.acknowledged(), ndp => ndp.acknowledged())
     }
 
     /// Returns the bytes sent at least once.
     #[inline]
     pub fn sent(&self) -> u64 {
-        of_each!(self, tcp => tcp.sent(), pair => pair.sent(), pdc => pdc.sent())
+        of_each!(self, tcp => tcp.sent(), pair => pair.sent(), pdc => pdc.sent(), ndp => ndp.sent())
     }
 
     /// Returns the bytes that the application wrote.
     #[inline]
     pub fn written(&self) -> u64 {
-        of_each!(self, tcp => tcp.written(), pair => pair.written(), pdc => pdc.written())
+        of_each!(self, tcp => tcp.written(), pair => pair.written(), pdc => pdc.written(), ndp => ndp.written())
     }
 
     /// Returns the written bytes that are not known to be received.
@@ -180,12 +196,13 @@ impl Endpoint {
         of_each!(self,
             tcp => tcp.remaining(),
             pair => pair.written() - pair.acknowledged(),
-            pdc => pdc.written() - pdc.acknowledged())
+            pdc => pdc.written() - pdc.acknowledged(),
+            ndp => ndp.written() - ndp.acknowledged())
     }
 
     /// Returns whether everything written is acknowledged, and nothing is due to be sent.
     pub fn is_idle(&self) -> bool {
-        of_each!(self, tcp => tcp.is_idle(), pair => pair.is_idle(), pdc => pdc.is_idle())
+        of_each!(self, tcp => tcp.is_idle(), pair => pair.is_idle(), pdc => pdc.is_idle(), ndp => ndp.is_idle())
     }
 
     /// Returns a sample of the sender's window and timers, for time series.
@@ -193,12 +210,13 @@ impl Endpoint {
         of_each!(self,
             tcp => tcp.window(),
             pair => pair.window(&config.roce),
-            pdc => pdc.window(&config.uet))
+            pdc => pdc.window(&config.uet),
+            ndp => ndp.window(&config.ndp))
     }
 
     /// Returns the endpoint's counters since it was made.
     pub fn counters(&self) -> Counters {
-        of_each!(self, tcp => tcp.counters(), pair => pair.counters(), pdc => pdc.counters())
+        of_each!(self, tcp => tcp.counters(), pair => pair.counters(), pdc => pdc.counters(), ndp => ndp.counters())
     }
 
     /// Asks memory for what an arriving segment will use behind the endpoint.
@@ -207,7 +225,8 @@ impl Endpoint {
         of_each!(self,
             tcp => tcp.prefetch(),
             pair => plimsoll_memory::prefetch_for_later(&**pair),
-            pdc => plimsoll_memory::prefetch_for_later(&**pdc));
+            pdc => plimsoll_memory::prefetch_for_later(&**pdc),
+            ndp => plimsoll_memory::prefetch_for_later(&**ndp));
     }
 }
 

@@ -6,8 +6,9 @@
 //!   └── on_ack(value, marked), on_nack(value, at the last hop), on_timeout() <── feedback ┘
 //! ```
 //!
-//! A sender knows no path; it only learns which values met marks, trimming or timeouts. Facts: Ultra Ethernet 1.0 with
-//! its published simulator, and REPS (Bonato et al., 2025).
+//! A sender knows no path; it only learns which values met marks, trimming or timeouts. Or a value is a [`PathLabel`]:
+//! then it says which link the packet takes at each tier, as a source route does, and every path has one value. Facts:
+//! Ultra Ethernet 1.0 with its published simulator, REPS (Bonato et al., 2025), and NDP (Handley et al., SIGCOMM 2017).
 
 use std::collections::VecDeque;
 
@@ -24,7 +25,9 @@ pub struct EntropyParams {
     /// `flow`: one value, so that a connection keeps its path. `oblivious`: all values in a new order each pass.
     /// `bitmap`: the same, without the values that met marks, trimming or timeouts. `reps`: the last eight values that
     /// came back without a mark, each once, and a random one where there is none. `mixed`: a value that came back
-    /// without a mark, or the next of `bitmap`. Default `mixed`, as in the published simulator.
+    /// without a mark, or the next of `bitmap`. `random`: each drawn by itself. `permutation`: all values in a random
+    /// order, shuffled anew each pass. `penalties`: the same, without the values whose packets are trimmed more often
+    /// than those of others (NDP). Default `mixed`, as in the published simulator.
     pub choice: EntropyChoice,
     /// The number of values: a power of two, 1 to 4096. Default 64.
     pub values: u16,
@@ -63,13 +66,58 @@ pub enum EntropyChoice {
     Reps,
     /// One that came back without a mark, or the next of `Bitmap`.
     Mixed,
+    /// Each drawn by itself.
+    Random,
+    /// All values in a random order, shuffled anew each pass.
+    Permutation,
+    /// The same, without those whose packets are trimmed more often than others.
+    Penalties,
 }
+
+impl EntropyChoice {
+    /// Returns whether the values may be any number, as labels of paths are; otherwise it is a power of two.
+    pub fn takes_labels(self) -> bool {
+        use EntropyChoice::{Flow, Penalties, Permutation, Random};
+        matches!(self, Flow | Random | Permutation | Penalties)
+    }
+}
+
+/// A value that names a path: the link that the packet takes at the first tier at which there is a choice, and at the
+/// second. Both count from 0, and are taken modulo the links that a switch has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PathLabel(u16);
+
+impl PathLabel {
+    /// The most links between which a label can choose at a tier.
+    pub const LINKS: u32 = 128;
+
+    /// Returns the label of a value; `None` for a value that is hashed.
+    #[inline]
+    pub fn of(value: u32) -> Option<PathLabel> {
+        (value & LABEL > 0).then_some(PathLabel(value as u16))
+    }
+
+    /// Returns the number of the link at tier 0 or 1.
+    #[inline]
+    pub fn link(self, tier: u32) -> u32 {
+        u32::from(self.0) >> (LABEL_BITS * tier.min(1)) & (PathLabel::LINKS - 1)
+    }
+}
+
+/// The links among which the packets of a sender choose at the tiers on their way: 1 where there is no choice, and at
+/// most [`PathLabel::LINKS`] each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PathChoices(pub [u16; 2]);
 
 /// The choice of one sender.
 #[derive(Debug)]
 pub struct Entropy {
     choice: EntropyChoice,
+    /// The values, and the largest one, which is a mask where they are a power of two.
+    values: u16,
     mask: u16,
+    /// The links at the first tier, where values are labels.
+    labels: Option<u16>,
     frozen_for: Span,
     /// The word that all draws depend on, and how many there were.
     seed: u64,
@@ -80,6 +128,11 @@ pub struct Entropy {
     /// Values that came back without a mark, the oldest first, for `Mixed`.
     recycled: VecDeque<u16>,
     reps: Reps,
+    shuffled: Shuffled,
+    /// By value, for `Penalties`. Empty until the first feedback.
+    trims: Vec<PathTrims>,
+    /// The acknowledgements and trimmed packets of all values.
+    trims_of_all: [u32; 2],
 }
 
 /// A pass over all values: the next index, and the word that is XORed with each index.
@@ -87,6 +140,24 @@ pub struct Entropy {
 struct Walk {
     index: u16,
     order: u16,
+}
+
+/// A pass over all values in a random order.
+#[derive(Debug, Default)]
+struct Shuffled {
+    order: Vec<u16>,
+    place: usize,
+}
+
+/// The feedback of one path, and how often it is skipped for it.
+#[derive(Clone, Copy, Debug, Default)]
+struct PathTrims {
+    acks: u32,
+    /// Trimmed packets; one that was sent back counts three times.
+    trims: u32,
+    /// How often the value is skipped between two uses, and how often still until the next.
+    avoid: u32,
+    skips: u32,
 }
 
 /// The values that REPS repeats.
@@ -107,7 +178,9 @@ impl Entropy {
     pub fn new(params: &EntropyParams, seed: u64) -> Entropy {
         let mut entropy = Entropy {
             choice: params.choice,
+            values: params.values,
             mask: params.values - 1,
+            labels: None,
             frozen_for: params.frozen,
             seed,
             draws: 0,
@@ -115,19 +188,52 @@ impl Entropy {
             penalties: Vec::new(),
             recycled: VecDeque::new(),
             reps: Reps::default(),
+            shuffled: Shuffled::default(),
+            trims: Vec::new(),
+            trims_of_all: [0; 2],
         };
         entropy.walk.order = entropy.random();
         entropy
     }
 
+    /// Makes the choice of a sender whose values are labels of the paths, one for each, and whose draws depend on `seed`
+    /// alone.
+    pub fn labelled(choice: EntropyChoice, PathChoices([first, second]): PathChoices, seed: u64) -> Entropy {
+        assert!(choice.takes_labels(), "{choice:?} takes a power of two of values");
+        let values = first * second;
+        let params = EntropyParams { choice, values, ..EntropyParams::default() };
+        let mut entropy = Entropy { labels: Some(first), ..Entropy::new(&params, seed) };
+        entropy.walk.order = entropy.below(values);
+        entropy
+    }
+
     /// Returns the value of the next packet, which leaves at `now`.
     pub fn next(&mut self, now: Time) -> u16 {
+        let value = self.next_value(now);
+        match self.labels {
+            None => value,
+            Some(first) => LABEL as u16 | value % first | value / first << LABEL_BITS,
+        }
+    }
+
+    /// Returns the value of `carried`, which a packet brings back.
+    fn value_of(&self, carried: u16) -> u16 {
+        match (self.labels, PathLabel::of(carried.into())) {
+            (Some(first), Some(label)) => (label.link(0) as u16 + label.link(1) as u16 * first) % self.values,
+            _ => carried % self.values,
+        }
+    }
+
+    fn next_value(&mut self, now: Time) -> u16 {
         match self.choice {
             EntropyChoice::Flow => self.walk.order,
             EntropyChoice::Oblivious => self.walk(),
             EntropyChoice::Bitmap => self.unpenalised(),
             EntropyChoice::Mixed => self.recycled.pop_front().unwrap_or_else(|| self.unpenalised()),
             EntropyChoice::Reps => self.from_ring(now),
+            EntropyChoice::Random => self.below(self.values),
+            EntropyChoice::Permutation => self.shuffled(),
+            EntropyChoice::Penalties => self.unavoided(),
         }
     }
 
@@ -137,6 +243,7 @@ impl Entropy {
             (EntropyChoice::Bitmap | EntropyChoice::Mixed, true) => self.penalise(value, MARK_PENALTY),
             (EntropyChoice::Mixed, false) => self.recycled.push_back(value),
             (EntropyChoice::Reps, false) => self.store(value),
+            (EntropyChoice::Penalties, _) => self.count(value, [1, 0]),
             _ => {}
         }
     }
@@ -146,7 +253,16 @@ impl Entropy {
         match self.choice {
             EntropyChoice::Bitmap | EntropyChoice::Mixed => self.penalise(value, NACK_PENALTY),
             EntropyChoice::Reps if at_last_hop => self.store(value),
+            EntropyChoice::Penalties => self.count(value, [0, 1]),
             _ => {}
+        }
+    }
+
+    /// A packet with `value` was sent back, as not even its header had room.
+    pub fn on_bounce(&mut self, value: u16) {
+        match self.choice {
+            EntropyChoice::Penalties => self.count(value, [0, BOUNCED_TRIMS]),
+            _ => self.on_nack(value, false),
         }
     }
 
@@ -159,10 +275,77 @@ impl Entropy {
         }
     }
 
-    /// Returns 16 bits that are well mixed.
-    fn random(&mut self) -> u16 {
+    /// Returns 64 bits that are well mixed.
+    fn draw(&mut self) -> u64 {
         self.draws += 1;
-        mix64(self.seed.wrapping_add(self.draws.wrapping_mul(0x9e37_79b9_7f4a_7c15))) as u16 & self.mask
+        mix64(self.seed.wrapping_add(self.draws.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+    }
+
+    /// Returns a random value, where values are a power of two.
+    fn random(&mut self) -> u16 {
+        self.draw() as u16 & self.mask
+    }
+
+    /// Returns a random number below `end`.
+    fn below(&mut self, end: u16) -> u16 {
+        (u64::from(self.draw() as u32) * u64::from(end) >> 32) as u16
+    }
+
+    /// Returns the next value of the present permutation; behind its end it is shuffled.
+    fn shuffled(&mut self) -> u16 {
+        if self.shuffled.place == self.shuffled.order.len() {
+            let mut order = std::mem::take(&mut self.shuffled.order);
+            if order.is_empty() {
+                order = (0..self.values).collect();
+            }
+            for end in (2..=self.values).rev() {
+                order.swap(usize::from(end) - 1, self.below(end).into());
+            }
+            self.shuffled = Shuffled { order, place: 0 };
+        }
+        self.shuffled.place += 1;
+        self.shuffled.order[self.shuffled.place - 1]
+    }
+
+    /// Returns the next value of the permutations that is not to be skipped.
+    fn unavoided(&mut self) -> u16 {
+        if self.trims.is_empty() {
+            return self.shuffled();
+        }
+        // A value that is skipped very often ends the search, which must not be long.
+        for _ in 0..SKIPS_MAX {
+            let value = self.shuffled();
+            let of_value = &mut self.trims[usize::from(value)];
+            if of_value.skips == 0 {
+                of_value.skips = of_value.avoid;
+                return value;
+            }
+            of_value.skips -= 1;
+        }
+        self.shuffled()
+    }
+
+    /// Counts feedback of `carried`, and judges its path: it is bad if more of its packets were trimmed than of others.
+    fn count(&mut self, carried: u16, [acks, trims]: [u32; 2]) {
+        if self.trims.is_empty() {
+            self.trims = vec![PathTrims::default(); self.values.into()];
+        }
+        let value = self.value_of(carried);
+        let of_value = &mut self.trims[usize::from(value)];
+        (of_value.acks, of_value.trims) = (of_value.acks + acks, of_value.trims + trims);
+        let [all_acks, all_trims] = &mut self.trims_of_all;
+        (*all_acks, *all_trims) = (*all_acks + acks, *all_trims + trims);
+        let percent = |trims: u32, acks: u32| u64::from(trims) * 100 / u64::from(acks);
+        let own = if of_value.acks > NOISE_ACKS { percent(of_value.trims, of_value.acks) } else { 0 };
+        let values = u32::from(self.values);
+        let [mean_acks, mean_trims] = [*all_acks / values, *all_trims / values];
+        let mean = if mean_acks > 0 { percent(mean_trims, mean_acks) } else { 100 };
+        let is_judged = of_value.acks + of_value.trims > NOISE_FEEDBACK;
+        let is_bad = is_judged && own > BAD_PERCENT && own * 100 > mean * BAD_OF_MEAN_PERCENT;
+        of_value.avoid = if is_bad { of_value.avoid + 1 } else { of_value.avoid.saturating_sub(1) };
+        if !is_bad {
+            of_value.skips = of_value.skips.min(of_value.avoid);
+        }
     }
 
     fn walk(&mut self) -> u16 {
@@ -229,6 +412,19 @@ const MARK_PENALTY: u8 = 1;
 const NACK_PENALTY: u8 = 4;
 const TIMEOUT_PENALTY: u8 = 15;
 const PENALTY_MAX: u8 = 15;
+/// NDP's thresholds: acknowledgements without which a share is none, feedback without which no path is judged, and the
+/// percentages of trimmed packets, per acknowledged one and of the mean of all paths, above which a path is bad.
+const NOISE_ACKS: u32 = 10;
+const NOISE_FEEDBACK: u32 = 100;
+const BAD_PERCENT: u64 = 30;
+const BAD_OF_MEAN_PERCENT: u64 = 125;
+/// The trimmed packets as which one counts that was sent back.
+const BOUNCED_TRIMS: u32 = 3;
+/// The values in a row that are skipped at most.
+const SKIPS_MAX: u32 = 1 << 16;
+/// The bit of a value that is a label, and the bits for the link of each tier in one.
+const LABEL: u32 = 0x8000;
+const LABEL_BITS: u32 = 7;
 /// The values that REPS keeps.
 const RING: usize = 8;
 /// The random values with which REPS begins anew after it was frozen.
@@ -274,6 +470,62 @@ mod tests {
         assert!(early[2] <= 1);
         let late = counts(take(&mut bitmap, 400));
         assert!(late.iter().all(|count| *count > 90), "{late:?}");
+    }
+
+    #[test]
+    fn each_pass_of_a_permutation_has_all_values_in_an_order_of_its_own() {
+        let mut permutation = entropy(EntropyChoice::Permutation, 32);
+        let passes: Vec<Vec<u16>> = (0..4).map(|_| take(&mut permutation, 32)).collect();
+        for pass in &passes {
+            let mut sorted = pass.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..32).collect::<Vec<u16>>());
+        }
+        assert!(passes.windows(2).all(|pair| pair[0] != pair[1]));
+        let mut random = entropy(EntropyChoice::Random, 32);
+        let mut drawn = take(&mut random, 3_200);
+        drawn.sort_unstable();
+        let counts: Vec<usize> = drawn.chunk_by(|a, b| a == b).map(<[u16]>::len).collect();
+        assert!(counts.len() == 32 && counts.iter().all(|count| (50..150).contains(count)), "{counts:?}");
+    }
+
+    #[test]
+    fn a_label_names_a_link_at_each_tier_and_every_path_has_one() {
+        let mut labels = Entropy::labelled(EntropyChoice::Permutation, PathChoices([6, 3]), 3);
+        let mut paths: Vec<[u32; 2]> = take(&mut labels, 18)
+            .into_iter()
+            .map(|value| PathLabel::of(value.into()).expect("a label"))
+            .map(|label| [0, 1].map(|tier| label.link(tier)))
+            .collect();
+        paths.sort_unstable();
+        let all: Vec<[u32; 2]> = (0..6).flat_map(|a| (0..3).map(move |b| [a, b])).collect();
+        assert_eq!(paths, all);
+        assert_eq!(PathLabel::of(4_095), None);
+        assert!((0..18).all(|value| {
+            let carried = LABEL as u16 | value % 6 | value / 6 << LABEL_BITS;
+            labels.value_of(carried) == value
+        }));
+    }
+
+    #[test]
+    fn a_path_that_trims_more_than_others_is_used_less_and_used_again_when_it_is_better() {
+        let mut choice = entropy(EntropyChoice::Penalties, 4);
+        let share = |choice: &mut Entropy| take(choice, 400).iter().filter(|value| **value == 2).count();
+        for _ in 0..60 {
+            [0, 1, 3].into_iter().for_each(|value| choice.on_ack(value, false));
+            choice.on_ack(2, false);
+            choice.on_nack(2, false);
+        }
+        // From the 101st feedback of the path on: with the 51st acknowledgement, and the 20 that follow.
+        assert_eq!(choice.trims[2].avoid, 20);
+        assert!((2..25).contains(&share(&mut choice)), "one use in 21");
+        for _ in 0..400 {
+            choice.on_ack(2, false);
+        }
+        assert_eq!(choice.trims[2].avoid, 0);
+        assert_eq!(share(&mut choice), 100);
+        choice.on_bounce(1);
+        assert_eq!(choice.trims[1].trims, 3);
     }
 
     #[test]

@@ -80,7 +80,7 @@ impl Checker<'_> {
             let effect = match params.kind.describe().family.carrier {
                 Carrier::Stack => "does what tcp does",
                 Carrier::Roce => "never leaves the rate of its NIC",
-                Carrier::Uet => "learns of no queue before it is full",
+                Carrier::Uet | Carrier::Ndp => "learns of no queue before it is full",
             };
             let message = format!("no queue marks, so {} {effect}", params.kind.name());
             let help = format!("turn on {} in port.switch", one_of_the_markers());

@@ -142,6 +142,7 @@ impl HostConnection {
                 switches,
                 nic_rate,
                 round_trip,
+                choices: paths.and_then(|_| network.path_choices(packet.src, packet.dst)),
                 longest_round_trip: paths.map_or(Span::ZERO, |paths| paths.round_trip),
                 entropy_seed: paths.map_or(0, |paths| mix64(paths.seed.wrapping_add(place))),
             };

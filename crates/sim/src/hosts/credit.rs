@@ -2,20 +2,23 @@
 //!
 //! ```text
 //! send_from ──> Pdc::enlists ──> PullPacer of the host ──event──> on_credit_due ──> Pdc::grant ──> send_from: PULL
-//!          └──> Pdc::has_data ──> senders of the host ──> Pdc::set_share
+//!          ├──> Pdc::has_data ──> senders of the host ──> Pdc::set_share
+//!          └──> NdpEnd::pulls_in_answer, if the pacer is free ──> an ACK or NACK that holds a pull
 //! ```
+//!
+//! An end of NDP is enlisted, and granted its pulls, as a packet delivery context is.
 
 use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::{HostId, PortId};
 use plimsoll_mechanisms::transports::Endpoint;
-use plimsoll_mechanisms::transports::credit::PullPacer;
+use plimsoll_mechanisms::transports::credit::{CreditWant, PullPacer};
 use plimsoll_traffic::ConnectionEnd as End;
 use plimsoll_units::{Span, Time};
 
 use super::Hosts;
 use crate::sim_hooks::SimFabric;
 
-/// The state of one host, where its NIC carries Ultra Ethernet.
+/// The state of one host, where its NIC carries Ultra Ethernet or NDP.
 #[derive(Debug)]
 pub(super) struct HostCredit {
     pacer: PullPacer<(u32, End)>,
@@ -32,8 +35,20 @@ impl Default for HostCredit {
 }
 
 impl Hosts {
+    /// Prepares an end for sending: one of Ultra Ethernet is told how many senders share its NIC, and an answer of NDP
+    /// may hold a pull.
+    pub(super) fn prepare_credit(&mut self, now: Time, fabric: &SimFabric, number: u32, end: End) {
+        let Some(open) = self.connections.get_mut(number) else { return };
+        let (host, config) = (open.host(end), &self.transports.get(open.transport).ndp);
+        let Endpoint::Ndp(ndp) = &mut open.half(end).endpoint else { return self.share_nic(number, end) };
+        let pacer = &mut self.credit[host.0 as usize].pacer;
+        if pacer.is_free(now) && ndp.pulls_in_answer() {
+            pacer.pay(now, config.pull_interval(fabric.network().link(PortId(host.0)).rate));
+        }
+    }
+
     /// Tells an end how many senders share its NIC, itself included, before it sends.
-    pub(super) fn share_nic(&mut self, number: u32, end: End) {
+    fn share_nic(&mut self, number: u32, end: End) {
         let Some(open) = self.connections.get_mut(number) else { return };
         let host = open.host(end);
         let Endpoint::Uet(pdc) = &mut open.half(end).endpoint else { return };
@@ -48,10 +63,20 @@ impl Hosts {
     pub(super) fn settle_credit(&mut self, now: Time, fabric: &mut SimFabric, number: u32, end: End) {
         self.share_nic(number, end);
         let Some(open) = self.connections.get_mut(number) else { return };
-        let (host, config) = (open.host(end), &self.transports.get(open.transport).uet);
-        let Endpoint::Uet(pdc) = &mut open.half(end).endpoint else { return };
-        if let Some(want) = pdc.enlists(config) {
-            self.credit[host.0 as usize].pacer.enlist((number, end), want);
+        let (host, config) = (open.host(end), self.transports.get(open.transport));
+        let pacer = &mut self.credit[host.0 as usize].pacer;
+        let want = match &mut open.half(end).endpoint {
+            Endpoint::Uet(pdc) => pdc.enlists(&config.uet),
+            Endpoint::Ndp(ndp) => {
+                if ndp.withdraws() {
+                    pacer.withdraw(&(number, end));
+                }
+                ndp.enlists().then_some(CreditWant::Backlog)
+            }
+            Endpoint::Tcp(_) | Endpoint::Roce(_) => None,
+        };
+        if let Some(want) = want {
+            pacer.enlist((number, end), want);
             self.arm_credit(now, fabric, host);
         }
     }
@@ -67,13 +92,18 @@ impl Hosts {
         let rate = fabric.network().link(PortId(host.0)).rate;
         while let Some(((number, end), list)) = self.credit[host.0 as usize].pacer.take() {
             let Some(open) = self.connections.get_mut(number) else { continue };
-            let config = &self.transports.get(open.transport).uet;
-            let Endpoint::Uet(pdc) = &mut open.half(end).endpoint else { continue };
-            if let Some(quanta) = pdc.grant(config, list) {
-                let rccc = &config.params.rccc;
-                // A small grant takes as long as one of four quanta, so that PULLs do not load the link.
-                let bits = (quanta.max(QUANTA_MIN) * rccc.quantum.get() * 8) as f64;
-                let cost = Span::from_secs_f64(bits / (rate.as_bps() as f64 * rccc.share));
+            let config = self.transports.get(open.transport);
+            let cost = match &mut open.half(end).endpoint {
+                Endpoint::Uet(pdc) => pdc.grant(&config.uet, list).map(|quanta| {
+                    let rccc = &config.uet.params.rccc;
+                    // A small grant takes as long as one of four quanta, so that PULLs do not load the link.
+                    let bits = (quanta.max(QUANTA_MIN) * rccc.quantum.get() * 8) as f64;
+                    Span::from_secs_f64(bits / (rate.as_bps() as f64 * rccc.share))
+                }),
+                Endpoint::Ndp(ndp) => ndp.grant().then(|| config.ndp.pull_interval(rate)),
+                Endpoint::Tcp(_) | Endpoint::Roce(_) => None,
+            };
+            if let Some(cost) = cost {
                 self.credit[host.0 as usize].pacer.pay(now, cost);
                 self.send_from(now, fabric, number, end);
                 break;

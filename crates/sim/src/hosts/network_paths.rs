@@ -2,7 +2,6 @@
 
 use plimsoll_fabric::net::Network;
 use plimsoll_mechanisms::tcp::TcpConfig;
-use plimsoll_mechanisms::transports::Carrier;
 use plimsoll_scenario::model::Model;
 use plimsoll_units::{Span, Streams};
 
@@ -20,7 +19,7 @@ pub(super) struct NetworkPaths {
 impl NetworkPaths {
     /// Returns the facts that such senders have; `None` if no transport has any.
     pub(super) fn of(model: &Model, network: &Network, transports: &Transports) -> Option<NetworkPaths> {
-        let sizes = transports.all().filter(|config| config.carrier() == Carrier::Uet);
+        let sizes = transports.all().filter(|config| config.carrier().chooses_paths());
         let of = |config: &TcpConfig| {
             network.longest_round_trip(
                 config.segment as u16 + config.header_bytes as u16,

@@ -177,9 +177,9 @@ impl Hosts {
             self.send_multipath(now, fabric, number, end);
             return self.send_datagrams(now, fabric, number, end);
         };
-        let is_uet = matches!(connection.half(end).endpoint, Endpoint::Uet(_));
-        if is_uet {
-            self.share_nic(number, end);
+        let takes_credit = matches!(connection.half(end).endpoint, Endpoint::Uet(_) | Endpoint::Ndp(_));
+        if takes_credit {
+            self.prepare_credit(now, fabric, number, end);
         }
         let Some(connection) = self.connections.get_mut(number) else { return };
         let (src, dst) = (connection.host(end), connection.host(end.other()));
@@ -198,7 +198,7 @@ impl Hosts {
                     Endpoint::Tcp(_) => {
                         !self.rules.backpressure || fabric.class_has_room(now, src, dst, path, full_size)
                     }
-                    Endpoint::Uet(_) => {
+                    Endpoint::Uet(_) | Endpoint::Ndp(_) => {
                         !half.endpoint.awaits_nic(transport, now) || fabric.nic_is_clear(src, half.priority)
                     }
                     Endpoint::Roce(_) => {
@@ -284,7 +284,7 @@ impl Hosts {
             let owner = Owner::new(OwnerKind::Endpoint, number * 2 + end as u32);
             fabric.schedule(deadline, owner);
         }
-        if is_uet {
+        if takes_credit {
             self.settle_credit(now, fabric, number, end);
         }
         while let Some((number, end)) = successor {

@@ -47,7 +47,7 @@ impl fmt::Display for UnfinishedMessages {
 }
 
 impl Hosts {
-    /// Returns whether NICs carry the messages of a workload: by RoCE, or Ultra Ethernet.
+    /// Returns whether NICs carry the messages of a workload.
     pub(crate) fn is_carried_by_nics(&self, workload: u16) -> bool {
         self.transports.of_workload(workload).carrier().is_nic()
     }
@@ -56,7 +56,10 @@ impl Hosts {
     #[cold]
     pub(crate) fn takes_trimmed(&self, packet: &Packet) -> bool {
         let transport = self.connections.get(packet.flow).map(|open| self.transports.get(open.transport));
-        !packet.is_bounced() && transport.is_some_and(|transport| transport.carrier().takes_trimmed())
+        transport.is_some_and(|transport| match packet.is_bounced() {
+            true => transport.carrier().takes_bounced(),
+            false => transport.carrier().takes_trimmed(),
+        })
     }
 
     /// Returns what the messages that NICs carry wait for, of those that are not complete.
@@ -71,6 +74,7 @@ impl Hosts {
                     Endpoint::Tcp(_) => continue,
                     Endpoint::Roce(pair) => pair.awaits_answer(),
                     Endpoint::Uet(pdc) => pdc.awaits_answer(&config.uet),
+                    Endpoint::Ndp(ndp) => ndp.awaits_answer(&config.ndp),
                 };
                 let starts: Vec<u64> = half.messages.unfinished_starts(&peer.messages).collect();
                 if starts.is_empty() {

@@ -20,6 +20,7 @@ mod idle;
 mod lab;
 mod lossless;
 mod mptcp;
+mod ndp;
 mod nics;
 mod parallel;
 mod pauses;

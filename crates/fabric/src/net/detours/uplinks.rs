@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 
 use super::Detours;
-use crate::net::topology::{HybridHops, choose};
+use crate::net::topology::{Choices, HybridHops, choose};
 use crate::net::{HostId, Network, Packet, PortId};
 
 /// The next hops within the packet network, whose hosts are the uplinks, and the uplinks without their link upwards.
@@ -81,5 +81,7 @@ fn one_of(network: &Network, live: Vec<HostId>, own: HostId, switch: u32, packet
     if live.contains(&own) {
         return Some(own);
     }
-    live.get(choose(network.flow_hash(packet, switch, 0), live.len() as u32) as usize).copied()
+    let count = live.len() as u32;
+    live.get(choose(network.flow_hash(packet, switch, Choices::of_first_tier(count)), count) as usize)
+        .copied()
 }

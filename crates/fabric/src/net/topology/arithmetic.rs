@@ -31,3 +31,9 @@ impl Divisor {
 pub(crate) fn choose(hash: u32, choices: u32) -> u32 {
     ((u64::from(hash) * u64::from(choices)) >> 32) as u32
 }
+
+/// Returns a hash by which [`choose`] returns `choice`.
+#[inline]
+pub(super) fn place_of(choice: u32, choices: u32) -> u32 {
+    (u64::from(choice) << 32).div_ceil(u64::from(choices)) as u32
+}

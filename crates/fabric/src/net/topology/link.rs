@@ -68,6 +68,17 @@ impl Choices {
     pub(super) fn one(port: u32) -> Choices {
         Choices { first: port, count: 1, tier: 0 }
     }
+
+    /// Returns these choices, of which `count` are possible.
+    #[inline]
+    pub(crate) fn of_which(self, count: u32) -> Choices {
+        Choices { count, ..self }
+    }
+
+    /// Returns `count` choices at the first tier, of which only the number matters.
+    pub(crate) fn of_first_tier(count: u32) -> Choices {
+        Choices { first: 0, count, tier: 0 }
+    }
 }
 
 /// Returns every host's NIC (ports `0..hosts`), then the ports towards the hosts (`hosts..2 * hosts`).

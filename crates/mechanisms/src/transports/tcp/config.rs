@@ -9,6 +9,7 @@ use crate::InvalidParam;
 use crate::transports::Kind;
 use crate::transports::describe::{Carrier, Feature};
 use crate::transports::entropy::EntropyChoice;
+use crate::transports::ndp::NdpConfig;
 use crate::transports::roce::{RoceConfig, RoceController};
 use crate::transports::uet::UetConfig;
 
@@ -45,6 +46,8 @@ pub struct TcpConfig {
     pub roce: RoceConfig,
     /// What packet delivery contexts share, for the kinds of Ultra Ethernet.
     pub uet: UetConfig,
+    /// What connections of NDP share.
+    pub ndp: NdpConfig,
 }
 
 impl TransportParams {
@@ -58,6 +61,7 @@ impl TransportParams {
             Carrier::Stack => (self.header, self.header),
             Carrier::Roce => (self.header + self.roce.telemetry_room, self.roce.ack_size),
             Carrier::Uet => (self.header, self.uet.control_size),
+            Carrier::Ndp => (self.header, self.ndp.control_size),
         };
         let uses_marks = self.kind.describe().needs_marks && self.ecn != EcnMode::Off;
         Ok(TcpConfig {
@@ -106,6 +110,7 @@ impl TransportParams {
                 header: header.get(),
                 params: self.uet.clone(),
             },
+            ndp: NdpConfig { payload: segment, params: self.ndp.clone() },
             params: self.clone(),
         })
     }
@@ -164,7 +169,8 @@ impl TransportParams {
         }
         self.swift.validate()?;
         self.roce.validate()?;
-        self.uet.validate()
+        self.uet.validate()?;
+        self.ndp.validate()
     }
 }
 
@@ -195,7 +201,12 @@ impl TcpConfig {
 
     /// Returns whether packets of a connection take several paths at a time.
     pub fn spreads(&self) -> bool {
-        self.carrier() == Carrier::Uet && self.uet.params.paths.choice != EntropyChoice::Flow
+        let choice = match self.carrier() {
+            Carrier::Uet => self.uet.params.paths.choice,
+            Carrier::Ndp => self.ndp.params.paths.choice,
+            Carrier::Stack | Carrier::Roce => EntropyChoice::Flow,
+        };
+        choice != EntropyChoice::Flow
     }
 
     /// Returns the bytes beside the payload of a segment that the ideal completion time counts: those without room for

@@ -12,17 +12,12 @@ use super::config::UetConfig;
 use super::credit_line::Grants;
 use super::wire::{Feedback, label_of, nearest};
 use crate::tcp::{EcnField, Flags, TcpSegment};
+use crate::transports::arrived_packets::ArrivedPackets;
 
 /// The receiving half of a packet delivery context.
 #[derive(Debug, Default)]
 pub(super) struct ReceiveSide {
-    /// The number and the offset that are expected next in order.
-    next: u64,
-    next_offset: u64,
-    /// From `next` on: the payload of the packets that have arrived, and 0 for those that have not.
-    ahead: VecDeque<u16>,
-    /// The packets of `ahead` that have arrived.
-    waiting: u16,
+    packets: ArrivedPackets,
     /// The bytes on the wire that have arrived.
     arrived: u64,
     /// Those since the last acknowledgement.
@@ -49,7 +44,7 @@ impl ReceiveSide {
         let (number, target) = label_of(segment);
         self.grants.on_target(target);
         let size = u64::from(segment.len) + config.header;
-        let number = nearest(number, self.next);
+        let number = nearest(number, self.packets.next());
         if segment.flags.has(Flags::TRIMMED) {
             self.grants.on_trimmed(&config.params.rccc, size);
             self.acknowledges_all |= segment.flags.has(Flags::CWR);
@@ -62,10 +57,11 @@ impl ReceiveSide {
         self.unacked += size;
         let is_marked = segment.ecn == EcnField::Ce;
         let asks = segment.flags.has(Flags::CWR);
-        let before = self.next_offset;
-        let is_duplicate = self.is_known(number);
-        let closes = !is_duplicate && self.take(number, segment.len);
-        self.tells_closing |= asks && self.waiting > 0;
+        let is_duplicate = self.packets.has(number);
+        let news = if is_duplicate { 0 } else { self.packets.take(number, segment.len) };
+        let has_gap = self.packets.waiting() > 0;
+        let closes = !is_duplicate && !has_gap;
+        self.tells_closing |= asks && has_gap;
         let tells = closes && self.tells_closing || self.acknowledges_all;
         let at_once = is_first || asks || is_marked || is_duplicate || tells;
         self.acknowledges_all &= !asks;
@@ -74,7 +70,7 @@ impl ReceiveSide {
             self.unacked = 0;
             self.owe(segment, Flags::ACK.with_if(is_marked, Flags::ECE), number, false);
         }
-        self.next_offset - before
+        news
     }
 
     /// A request arrived: data wait for credit.
@@ -82,31 +78,11 @@ impl ReceiveSide {
         self.grants.on_target(label_of(segment).1);
     }
 
-    fn is_known(&self, number: u64) -> bool {
-        number < self.next || self.ahead.get((number - self.next) as usize).is_some_and(|len| *len > 0)
-    }
-
-    /// Takes a packet that has not arrived before. Returns whether no gap is left.
-    fn take(&mut self, number: u64, len: u32) -> bool {
-        let place = (number - self.next) as usize;
-        if self.ahead.len() <= place {
-            self.ahead.resize(place + 1, 0);
-        }
-        self.ahead[place] = len as u16;
-        self.waiting += 1;
-        while let Some(len) = self.ahead.pop_front_if(|len| *len > 0) {
-            self.next += 1;
-            self.next_offset += u64::from(len);
-            self.waiting -= 1;
-        }
-        self.waiting == 0
-    }
-
     /// Owes the answer to a packet. Returns 0, the bytes that an answer brings.
     fn owe(&mut self, cause: &TcpSegment, flags: Flags, number: u64, at_last_hop: bool) -> u64 {
         // The published simulator begins at the packet itself after a mark or a request for an answer; then packets
         // between a gap and it are known to have arrived only by a timeout.
-        let base = number.saturating_sub(SACK_BITS - 1).max(self.next);
+        let base = number.saturating_sub(SACK_BITS - 1).max(self.packets.next());
         let flags = flags.with(cause.flags.and(Flags::RETRANSMISSION));
         let feedback = Feedback {
             number: number as u16,
@@ -114,7 +90,7 @@ impl ReceiveSide {
             base: base as u16,
             map: self.map_from(base),
             arrived: self.arrived as u32,
-            ahead: self.waiting,
+            ahead: self.packets.waiting(),
             at_last_hop,
         };
         self.answers.push_back(Answer { flags, feedback });
@@ -123,13 +99,13 @@ impl ReceiveSide {
 
     /// Returns which of the 64 packets from `base` on have arrived.
     fn map_from(&self, base: u64) -> u64 {
-        (0..SACK_BITS).filter(|bit| self.is_known(base + bit)).fold(0, |map, bit| map | 1 << bit)
+        (0..SACK_BITS).filter(|bit| self.packets.has(base + bit)).fold(0, |map, bit| map | 1 << bit)
     }
 
     /// Removes the next answer that is due.
     pub(super) fn take_answer(&mut self) -> Option<TcpSegment> {
         let Answer { flags, feedback } = self.answers.pop_front()?;
-        let (seq, ack) = (self.next, self.next_offset);
+        let (seq, ack) = (self.packets.next(), self.packets.offset());
         Some(TcpSegment { seq, ack, flags, sack: feedback.blocks(), ..TcpSegment::default() })
     }
 
@@ -139,7 +115,7 @@ impl ReceiveSide {
 
     /// Returns the bytes handed to the application.
     pub(super) fn received(&self) -> u64 {
-        self.next_offset
+        self.packets.offset()
     }
 }
 

@@ -1,14 +1,7 @@
-//! [`SendSide`]: the messages that are sent, packet by packet over many paths, and the lost packets again.
+//! [`SendSide`]: the messages that are sent, packet by packet over many paths, and again what was lost.
 //!
-//! ```text
-//! packets: first ........................... next        stream: ........ max ........ written
-//!          acknowledged, in flight or lost   to be made                   cut into packets, messages apart
-//! ```
-//!
-//! A packet keeps its number and its bytes when it is sent again. It is lost if its header comes back without the
-//! payload (NACK), if no answer comes in time, or, where that is asked for, if many others have overtaken it.
-
-use std::collections::{BTreeSet, VecDeque};
+//! A packet is lost if its header comes back without the payload (NACK), if no answer comes in time, or, where that is
+//! asked for, if many others have overtaken it. Lost packets are sent again in the order of their numbers.
 
 use plimsoll_units::{Rate, Span, Time};
 
@@ -18,47 +11,18 @@ use super::nscc::{Nscc, NsccAck};
 use super::wire::{Feedback, data_label, nearest};
 use crate::tcp::{Counters, EcnField, Flags, TcpSegment, WindowState};
 use crate::transports::entropy::Entropy;
-
-/// A packet that was sent and is not known to have arrived, or waits behind such a one.
-#[derive(Clone, Copy, Debug)]
-struct Sent {
-    offset: u64,
-    len: u16,
-    entropy: u16,
-    transmissions: u32,
-    at: Time,
-    state: State,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
-    InFlight,
-    Lost,
-    Arrived,
-}
+use crate::transports::sent_packets::{NextPacket, RepeatPlace, SentPackets};
 
 /// The sending half of a packet delivery context.
 #[derive(Debug)]
 pub(super) struct SendSide {
-    written: u64,
-    /// The ends of the messages that are not acknowledged to their last byte.
-    ends: VecDeque<u64>,
-    /// The end of the bytes sent at least once, and of the acknowledged bytes.
-    max: u64,
-    una: u64,
-    /// The packets from number `first` on.
-    packets: VecDeque<Sent>,
-    first: u64,
-    /// The numbers of lost packets, which are sent again in order.
-    lost: BTreeSet<u64>,
-    lost_bytes: u64,
-    /// Transmissions in the order of their times: the packet's number, and which of its transmissions it was.
-    in_order: VecDeque<(u64, u32)>,
-    /// The bytes in flight as the window counts them: bytes sent, less the bytes reported as arrived and the lost
-    /// bytes; never more than the bytes of the packets in flight.
+    packets: SentPackets,
+    /// When the oldest packet in flight was sent.
+    oldest: Option<Time>,
+    /// The bytes in flight as the window counts them: what was sent, less what the receiver says has arrived, and what
+    /// is lost; never more than the packets that are in flight have.
     in_flight: u64,
-    outstanding: u64,
-    /// The bytes that the receiver reports as arrived, modulo 2^32.
+    /// What the receiver says has arrived, modulo 2^32.
     arrived: u32,
     nscc: Option<Nscc>,
     credit: Option<CreditLine>,
@@ -83,17 +47,9 @@ pub(super) struct SendSide {
 impl SendSide {
     pub(super) fn new(config: &UetConfig) -> SendSide {
         let mut side = SendSide {
-            written: 0,
-            ends: VecDeque::new(),
-            max: 0,
-            una: 0,
-            packets: VecDeque::new(),
-            first: 0,
-            lost: BTreeSet::new(),
-            lost_bytes: 0,
-            in_order: VecDeque::new(),
+            packets: SentPackets::default(),
+            oldest: None,
             in_flight: 0,
-            outstanding: 0,
             arrived: 0,
             nscc: None,
             credit: None,
@@ -138,8 +94,7 @@ impl SendSide {
     }
 
     pub(super) fn write(&mut self, bytes: u64) {
-        self.written += bytes;
-        self.ends.push_back(self.written);
+        self.packets.write(bytes);
         self.ask_if_blocked();
     }
 
@@ -148,7 +103,7 @@ impl SendSide {
     /// An ACK or a NACK arrived. Returns the bytes newly acknowledged.
     pub(super) fn on_answer(&mut self, config: &UetConfig, now: Time, answer: &TcpSegment) -> u64 {
         let feedback = Feedback::of(answer);
-        let number = nearest(feedback.number, self.first);
+        let number = nearest(feedback.number, self.packets.first());
         let is_marked = answer.flags.has(Flags::ECE);
         let sample = self.sample(now, number, answer.flags.has(Flags::RETRANSMISSION));
         if let (Some(nscc), Some(sample)) = (&mut self.nscc, sample) {
@@ -161,9 +116,8 @@ impl SendSide {
         let arrived = if news < u32::MAX / 2 { u64::from(news) } else { 0 };
         self.arrived = self.arrived.wrapping_add(arrived as u32);
         self.in_flight = self.in_flight.saturating_sub(arrived);
-        let before = self.una;
-        self.take_arrived(config.header, answer.seq as u16, &feedback);
-        self.in_flight = self.in_flight.min(self.outstanding);
+        let acked = self.take_arrived(answer.seq as u16, &feedback);
+        self.in_flight = self.in_flight.min(self.outstanding(config.header));
         if answer.flags.has(Flags::CWR) {
             self.on_nack(config, now, number, &feedback);
         } else {
@@ -177,16 +131,16 @@ impl SendSide {
                 self.find_overtaken(config, &feedback);
             }
         }
-        self.forget_answered();
+        self.oldest = self.packets.oldest_in_flight().map(|(_, sent)| sent.at);
         // The path answers, if only by headers.
         self.backoff = 0;
-        if arrived > 0 || self.una > before {
+        if arrived > 0 || acked > 0 {
             self.progress = now;
         }
-        self.una - before
+        acked
     }
 
-    /// A grant of the receiver arrived.
+    /// A PULL arrived.
     pub(super) fn on_pull(&mut self, now: Time, pulled: u32) {
         self.progress = now;
         if let Some(credit) = &mut self.credit {
@@ -197,53 +151,26 @@ impl SendSide {
 
     /// Returns the round trip of the packet that caused an answer, where it is known which transmission that was.
     fn sample(&self, now: Time, number: u64, was_repeated: bool) -> Option<Span> {
-        let sent = self.packets.get(number.checked_sub(self.first)? as usize)?;
+        let sent = self.packets.get(number)?;
         let is_known = sent.transmissions == 1 || sent.transmissions == 2 && was_repeated;
         is_known.then(|| now - sent.at)
     }
 
-    /// Notes the packets that have arrived: all before number `next`, and the packets of the map.
-    fn take_arrived(&mut self, header: u64, next: u16, feedback: &Feedback) {
-        let next = nearest(next, self.first).min(self.first + self.packets.len() as u64);
-        (self.first..next).for_each(|number| self.arrives(header, number));
-        let base = nearest(feedback.base, self.first);
+    /// Notes the packets that have arrived: those before number `next`, and those of the map. Returns the bytes newly
+    /// acknowledged.
+    fn take_arrived(&mut self, next: u16, feedback: &Feedback) -> u64 {
+        let first = self.packets.first();
+        self.packets.arrive_before(nearest(next, first));
+        let base = nearest(feedback.base, first);
         (0..u64::from(u64::BITS))
             .filter(|bit| feedback.map >> bit & 1 == 1)
-            .for_each(|bit| self.arrives(header, base + bit));
-        while let Some(sent) = self.packets.pop_front_if(|sent| sent.state == State::Arrived) {
-            self.first += 1;
-            self.una = sent.offset + u64::from(sent.len);
-        }
-        while self.ends.pop_front_if(|end| *end <= self.una).is_some() {}
+            .for_each(|bit| self.packets.arrives(base + bit));
+        self.packets.acknowledge()
     }
 
-    /// Forgets the transmissions at the front that are no longer in flight.
-    fn forget_answered(&mut self) {
-        while let Some((number, transmission)) = self.in_order.front() {
-            if self.is_in_flight(*number, *transmission) {
-                break;
-            }
-            self.in_order.pop_front();
-        }
-    }
-
-    fn arrives(&mut self, header: u64, number: u64) {
-        let Some(place) = number.checked_sub(self.first) else { return };
-        let Some(sent) = self.packets.get_mut(place as usize) else { return };
-        let len = u64::from(sent.len);
-        match std::mem::replace(&mut sent.state, State::Arrived) {
-            State::Arrived => {}
-            State::InFlight => self.outstanding -= len + header,
-            State::Lost => {
-                self.lost.remove(&number);
-                self.lost_bytes -= len;
-            }
-        }
-    }
-
-    fn is_in_flight(&self, number: u64, transmission: u32) -> bool {
-        let sent = number.checked_sub(self.first).and_then(|place| self.packets.get(place as usize));
-        sent.is_some_and(|sent| sent.state == State::InFlight && sent.transmissions == transmission)
+    /// Returns the bytes on the wire of the packets in flight.
+    fn outstanding(&self, header: u64) -> u64 {
+        self.packets.in_flight_bytes() + self.packets.in_flight() * header
     }
 
     fn on_nack(&mut self, config: &UetConfig, now: Time, number: u64, feedback: &Feedback) {
@@ -259,16 +186,8 @@ impl SendSide {
 
     /// A packet in flight is lost. Returns its size on the wire; `None` if it was not in flight.
     fn loses(&mut self, config: &UetConfig, number: u64) -> Option<u64> {
-        let sent = self.packets.get_mut(number.checked_sub(self.first)? as usize)?;
-        if sent.state != State::InFlight {
-            return None;
-        }
-        sent.state = State::Lost;
-        let size = u64::from(sent.len) + config.header;
-        self.lost_bytes += u64::from(sent.len);
-        self.lost.insert(number);
+        let size = self.packets.lose(number, RepeatPlace::ByNumber)? + config.header;
         self.in_flight = self.in_flight.saturating_sub(size);
-        self.outstanding -= size;
         Some(size)
     }
 
@@ -279,10 +198,9 @@ impl SendSide {
         if u64::from(feedback.ahead) < many {
             return;
         }
-        let highest = self.packets.iter().rposition(|sent| sent.state == State::Arrived).unwrap_or(0) as u64;
-        let newest = self.packets.get(highest as usize).map_or(Time::ZERO, |sent| sent.at);
-        for number in self.first..self.first + highest {
-            if self.packets[(number - self.first) as usize].at < newest {
+        let Some((highest, newest)) = self.packets.highest_arrived() else { return };
+        for number in self.packets.first()..highest {
+            if self.packets.get(number).is_some_and(|sent| sent.at < newest) {
                 self.loses(config, number);
             }
         }
@@ -292,16 +210,14 @@ impl SendSide {
 
     /// Returns when [`on_deadline`](SendSide::on_deadline) must be called, `now` or later; [`Time::MAX`] if never.
     pub(super) fn deadline(&self, config: &UetConfig, now: Time) -> Time {
-        let oldest = self.in_order.front().map(|(number, _)| self.packets[(number - self.first) as usize].at);
-        // A sender that waits for credit requests it again.
+        // What waits for credit asks for it again.
         let asked = self.requested.filter(|_| self.awaits_credit()).map_or(Time::MAX, |since| {
             since.max(self.progress).saturating_add(config.params.min_rto.saturating_mul(CREDIT_WAIT))
         });
-        oldest.map_or(Time::MAX, |since| self.times_out(config, since)).min(asked).max(now)
+        self.oldest.map_or(Time::MAX, |since| self.times_out(config, since)).min(asked).max(now)
     }
 
-    /// Returns when a packet sent at `since` counts as lost: a timeout after that, and after the last news of the
-    /// receiver.
+    /// Returns when what was sent `since` counts as lost: a timeout after that, and after the last news of the receiver.
     fn times_out(&self, config: &UetConfig, since: Time) -> Time {
         let wait = config.params.min_rto.saturating_mul(1 << self.backoff.min(BACKOFF_MAX));
         since.max(self.progress).saturating_add(wait)
@@ -312,17 +228,15 @@ impl SendSide {
             return;
         }
         let before = self.timeouts;
-        while let Some(&(number, transmission)) = self.in_order.front() {
-            if self.is_in_flight(number, transmission) {
-                let sent = self.packets[(number - self.first) as usize];
-                if self.times_out(config, sent.at) > now {
-                    break;
-                }
-                self.loses(config, number);
-                self.entropy.on_timeout(now, sent.entropy);
-                self.timeouts += 1;
+        while let Some((number, sent)) = self.packets.oldest_in_flight() {
+            self.oldest = Some(sent.at);
+            if self.times_out(config, sent.at) > now {
+                break;
             }
-            self.in_order.pop_front();
+            self.loses(config, number);
+            self.entropy.on_timeout(now, sent.entropy);
+            self.timeouts += 1;
+            self.oldest = None;
         }
         if self.timeouts > before {
             self.backoff += 1;
@@ -344,23 +258,14 @@ impl SendSide {
 
     // ---- sending ----
 
-    /// Returns the packet that leaves next: its number if it was lost, and its offset, payload and whether it ends what
-    /// is written.
-    fn next(&self, config: &UetConfig) -> Option<(Option<u64>, u64, u64)> {
-        if let Some(&number) = self.lost.first() {
-            let sent = self.packets[(number - self.first) as usize];
-            return Some((Some(number), sent.offset, sent.len.into()));
-        }
-        if self.max == self.written {
-            return None;
-        }
-        let end = self.ends[self.ends.partition_point(|end| *end <= self.max)];
-        Some((None, self.max, (end - self.max).min(config.payload)))
+    /// Returns the packet that leaves next.
+    fn next(&self, config: &UetConfig) -> Option<NextPacket> {
+        self.packets.next_lost().or_else(|| self.packets.next_new(config.payload))
     }
 
     /// Returns whether data is to be sent, now or later.
     pub(super) fn has_data(&self) -> bool {
-        self.max < self.written || !self.lost.is_empty()
+        self.packets.has_data()
     }
 
     fn may_send(&self, size: u64) -> bool {
@@ -373,12 +278,12 @@ impl SendSide {
 
     /// Returns whether a data packet may leave now.
     pub(super) fn has_packet(&self, config: &UetConfig) -> bool {
-        self.next(config).is_some_and(|(_, _, len)| self.may_send(len + config.header))
+        self.next(config).is_some_and(|next| self.may_send(next.len + config.header))
     }
 
     /// Returns whether packets are outstanding and none may be sent before an answer comes, or the timeout.
     pub(super) fn awaits_answer(&self, config: &UetConfig) -> bool {
-        self.una < self.max && !self.has_packet(config)
+        self.packets.acknowledged() < self.packets.sent() && !self.has_packet(config)
     }
 
     pub(super) fn owes_request(&self) -> bool {
@@ -391,14 +296,15 @@ impl SendSide {
             return None;
         }
         self.requested = Some(now);
-        let ack = data_label(self.first + self.packets.len() as u64, self.target(config));
+        let ack = data_label(self.packets.next_number(), self.target(config));
         Some(TcpSegment { ack, flags: Flags::CWR, entropy: self.entropy.next(now), ..TcpSegment::default() })
     }
 
-    /// Returns the pull target: the unsent bytes, lost packets included, as far as the windows allow.
+    /// Returns the pull target: what is not sent, lost packets included, as far as the windows let it be.
     fn target(&self, config: &UetConfig) -> u64 {
         let Some(credit) = &self.credit else { return 0 };
-        let backlog = self.written - self.max + self.lost_bytes;
+        let unsent = self.packets.written() - self.packets.sent();
+        let backlog = unsent + self.packets.lost_bytes();
         let wanted = (backlog + backlog.div_ceil(config.payload) * config.header).min(self.max_window);
         let most = self.nscc.as_ref().map_or(u64::MAX, |nscc| nscc.window() + config.mtu());
         credit.target(wanted.min(most), self.share, config.mtu())
@@ -406,44 +312,20 @@ impl SendSide {
 
     /// Returns the next data packet, if one may leave now.
     pub(super) fn next_packet(&mut self, config: &UetConfig, now: Time) -> Option<TcpSegment> {
-        let (repeats, offset, len) = self.next(config)?;
+        let next = self.next(config)?;
+        let NextPacket { repeats, offset, len } = next;
         let size = len + config.header;
         if !self.may_send(size) {
             return None;
         }
-        // Its pull target counts this packet, too, as unsent.
+        // What it asks for counts this packet, too, as unsent.
         let target = self.target(config);
         let entropy = self.entropy.next(now);
-        let number = match repeats {
-            Some(number) => {
-                self.lost.remove(&number);
-                self.lost_bytes -= len;
-                let sent = &mut self.packets[(number - self.first) as usize];
-                (sent.state, sent.at, sent.entropy) = (State::InFlight, now, entropy);
-                sent.transmissions += 1;
-                self.in_order.push_back((number, sent.transmissions));
-                self.repeated += 1;
-                number
-            }
-            None => {
-                let number = self.first + self.packets.len() as u64;
-                let state = State::InFlight;
-                self.packets.push_back(Sent {
-                    offset,
-                    len: len as u16,
-                    entropy,
-                    transmissions: 1,
-                    at: now,
-                    state,
-                });
-                self.in_order.push_back((number, 1));
-                self.max = offset + len;
-                number
-            }
-        };
+        let number = self.packets.send(&next, now, entropy);
+        self.oldest.get_or_insert(now);
+        self.repeated += u64::from(repeats.is_some());
         self.packets_sent += 1;
         self.in_flight += size;
-        self.outstanding += size;
         if let Some(credit) = &mut self.credit {
             credit.on_sent(size);
         }
@@ -470,15 +352,15 @@ impl SendSide {
     // ---- read-outs ----
 
     pub(super) fn acknowledged(&self) -> u64 {
-        self.una
+        self.packets.acknowledged()
     }
 
     pub(super) fn sent(&self) -> u64 {
-        self.max
+        self.packets.sent()
     }
 
     pub(super) fn written(&self) -> u64 {
-        self.written
+        self.packets.written()
     }
 
     pub(super) fn window_state(&self, config: &UetConfig) -> WindowState {

@@ -1,0 +1,68 @@
+//! [`ArrivedPackets`]: numbered packets of a receiver, which may arrive in any order.
+
+use std::collections::VecDeque;
+
+/// The packets that have arrived at a receiver: all before `next`, and some beyond the gap there.
+#[derive(Debug, Default)]
+pub(super) struct ArrivedPackets {
+    /// The number and the offset that are expected next in order.
+    next: u64,
+    offset: u64,
+    /// From `next` on: the payload of the packets that have arrived, and 0 for those that have not.
+    ahead: VecDeque<u16>,
+    /// The packets of `ahead` that have arrived.
+    waiting: u16,
+}
+
+impl ArrivedPackets {
+    /// Returns whether packet `number` has arrived.
+    pub(super) fn has(&self, number: u64) -> bool {
+        number < self.next || self.ahead.get((number - self.next) as usize).is_some_and(|len| *len > 0)
+    }
+
+    /// Takes a packet with `len` bytes that has not arrived before. Returns the bytes newly in order.
+    pub(super) fn take(&mut self, number: u64, len: u32) -> u64 {
+        let (before, place) = (self.offset, (number - self.next) as usize);
+        if self.ahead.len() <= place {
+            self.ahead.resize(place + 1, 0);
+        }
+        self.ahead[place] = len as u16;
+        self.waiting += 1;
+        while let Some(len) = self.ahead.pop_front_if(|len| *len > 0) {
+            self.next += 1;
+            self.offset += u64::from(len);
+            self.waiting -= 1;
+        }
+        self.offset - before
+    }
+
+    /// Returns the number of the first packet that has not arrived.
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Returns the bytes in order.
+    pub(super) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Returns the packets that wait behind a gap.
+    pub(super) fn waiting(&self) -> u16 {
+        self.waiting
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_behind_a_gap_count_once_it_closes() {
+        let mut arrived = ArrivedPackets::default();
+        assert_eq!((arrived.take(1, 10), arrived.take(3, 7), arrived.waiting()), (0, 0, 2));
+        assert!(arrived.has(1) && !arrived.has(0) && !arrived.has(2) && !arrived.has(9));
+        assert_eq!((arrived.take(0, 10), arrived.next(), arrived.waiting()), (20, 2, 1));
+        assert_eq!((arrived.take(2, 10), arrived.next(), arrived.offset()), (17, 4, 37));
+        assert!(arrived.has(0));
+    }
+}
