@@ -826,7 +826,8 @@ class TransportParams(TypedDict, total=False):
     neither acknowledged nor repaired, so that a message is lost with any of its packets. Of the other keys,
     `segment`, `header` (28 B for UDP), `connections` and `priority` apply to datagrams. `dcqcn`, `hpcc`,
     `timely`, `powertcp`, `theta-powertcp`, `roce-dctcp` and `roce-swift` are controllers of RoCE, whose keys are
-    in `roce`; `uet-nscc`, `uet-rccc` and `uet` are Ultra Ethernet, whose keys are in `uet`. Default `tcp`."""
+    in `roce`; `uet-nscc`, `uet-rccc` and `uet` are Ultra Ethernet, whose keys are in `uet`; `ndp` has its keys
+    in `ndp`. Default `tcp`."""
     recovery: Recovery
     """How losses are repaired: `reno` (RFC 5681: one loss a window), `newreno` (RFC 6582) or `sack` (RFC 2018 and
     6675). Default `sack`."""
@@ -961,6 +962,8 @@ class TransportParams(TypedDict, total=False):
     """Queue pairs of RoCE, and their controllers."""
     uet: UetParams
     """Packet delivery contexts, for the kinds of Ultra Ethernet."""
+    ndp: NdpParams
+    """The keys of NDP."""
     workload: Mapping[str, Kind]
     """The congestion controllers of single workloads, by the workload's name, where it is not `kind`:
     `workload.background = "cubic"`. All other keys are for all workloads. Default none."""
@@ -973,6 +976,7 @@ class TransportParams(TypedDict, total=False):
         "hpcc",
         "hull",
         "linux",
+        "ndp",
         "pfabric",
         "powertcp",
         "qjump",
@@ -1256,7 +1260,9 @@ class EntropyParams(TypedDict, total=False):
     """`flow`: one value, so that a connection keeps its path. `oblivious`: all values in a new order each pass.
     `bitmap`: the same, without the values that met marks, trimming or timeouts. `reps`: the last eight values
     that came back without a mark, each once, and a random one where there is none. `mixed`: a value that came
-    back without a mark, or the next of `bitmap`. Default `mixed`, as in the published simulator."""
+    back without a mark, or the next of `bitmap`. `random`: each drawn by itself. `permutation`: all values in a
+    random order, shuffled anew each pass. `penalties`: the same, without the values whose packets are trimmed
+    more often than those of others (NDP). Default `mixed`, as in the published simulator."""
     values: int
     """The number of values: a power of two, 1 to 4096. Default 64."""
     frozen: Span
@@ -1281,6 +1287,44 @@ class RcccParams(TypedDict, total=False):
     """The units that a grant (PULL) has at most: 1 or more. Default 64."""
     share: float
     """The share of its NIC's rate that a receiver grants: more than 0, at most 1. Default 0.99."""
+
+
+class NdpParams(TypedDict, total=False):
+    """NDP, for the kind of transport `ndp`. Of the other keys of `[transport]`, `segment` (9000 B in the paper's
+    simulator), `header` (64 B there), `connections` and `priority` apply."""
+    initial_window: int
+    """The packets that a connection sends at once, before it has heard anything: 1 or more. Default 23."""
+    control_size: Bytes
+    """Bytes of an acknowledgement, a negative one or a pull on the wire: 1 to 256 B. Default 64 B."""
+    pull_bytes: Bytes
+    """The bytes for whose time a pull keeps the next one waiting: more than 0. Default absent: `segment`, as in the
+    paper's simulator, which is a little less than a packet has on the wire; Broadcom's successor has the packet."""
+    pull_share: float
+    """The share of its NIC's rate that a receiver pulls: more than 0, at most 1. Default 1; Broadcom's successor
+    has 0.99."""
+    repeat_order: RepeatOrder
+    """The order in which lost packets are repeated. Default `arrival`."""
+    keeps_pulls: bool
+    """Whether a sender keeps the pulls that found nothing to send, for packets that it learns later to be lost.
+    Default false; Broadcom's successor: true."""
+    min_rto: Span
+    """The time without an answer after which a packet is sent again; doubled with each timeout in a row, up to 64
+    times: more than 0. Sixteen times as long is the wait for a pull. The paper's simulator has none, as its
+    switches drop nothing. Default 5 ms."""
+    paths: NdpPaths
+    """How the packets of a connection choose their paths."""
+
+
+class NdpPaths(TypedDict, total=False):
+    """The choice of paths by the sender."""
+    choice: EntropyChoice
+    """`permutation`: all paths in a random order, shuffled anew each pass. `penalties`: the same, without the paths
+    whose packets are trimmed more often than those of others. `random`: each drawn by itself. `flow`: one path.
+    The choices of `transport.uet.paths` need `values`. Default `permutation`."""
+    values: int
+    """The number of values that switches hash to choose a path: a power of two, 1 to 4096. Default absent: a value
+    for each path, which it names, as in a source route; where a path has more than two choices between links, or
+    one between more than 128, and in graphs, 256 values that are hashed."""
 
 
 class MptcpParams(TypedDict, total=False):
@@ -2907,7 +2951,8 @@ class TransportParamsPartial(TypedDict, total=False):
     neither acknowledged nor repaired, so that a message is lost with any of its packets. Of the other keys,
     `segment`, `header` (28 B for UDP), `connections` and `priority` apply to datagrams. `dcqcn`, `hpcc`,
     `timely`, `powertcp`, `theta-powertcp`, `roce-dctcp` and `roce-swift` are controllers of RoCE, whose keys are
-    in `roce`; `uet-nscc`, `uet-rccc` and `uet` are Ultra Ethernet, whose keys are in `uet`. Default `tcp`."""
+    in `roce`; `uet-nscc`, `uet-rccc` and `uet` are Ultra Ethernet, whose keys are in `uet`; `ndp` has its keys
+    in `ndp`. Default `tcp`."""
     recovery: Recovery
     """How losses are repaired: `reno` (RFC 5681: one loss a window), `newreno` (RFC 6582) or `sack` (RFC 2018 and
     6675). Default `sack`."""
@@ -3042,6 +3087,8 @@ class TransportParamsPartial(TypedDict, total=False):
     """Queue pairs of RoCE, and their controllers."""
     uet: UetParamsPartial
     """Packet delivery contexts, for the kinds of Ultra Ethernet."""
+    ndp: NdpParamsPartial
+    """The keys of NDP."""
     workload: Mapping[str, Kind]
     """The congestion controllers of single workloads, by the workload's name, where it is not `kind`:
     `workload.background = "cubic"`. All other keys are for all workloads. Default none."""
@@ -3054,6 +3101,7 @@ class TransportParamsPartial(TypedDict, total=False):
         "hpcc",
         "hull",
         "linux",
+        "ndp",
         "pfabric",
         "powertcp",
         "qjump",
@@ -3337,7 +3385,9 @@ class EntropyParamsPartial(TypedDict, total=False):
     """`flow`: one value, so that a connection keeps its path. `oblivious`: all values in a new order each pass.
     `bitmap`: the same, without the values that met marks, trimming or timeouts. `reps`: the last eight values
     that came back without a mark, each once, and a random one where there is none. `mixed`: a value that came
-    back without a mark, or the next of `bitmap`. Default `mixed`, as in the published simulator."""
+    back without a mark, or the next of `bitmap`. `random`: each drawn by itself. `permutation`: all values in a
+    random order, shuffled anew each pass. `penalties`: the same, without the values whose packets are trimmed
+    more often than those of others (NDP). Default `mixed`, as in the published simulator."""
     values: int
     """The number of values: a power of two, 1 to 4096. Default 64."""
     frozen: Span
@@ -3362,6 +3412,44 @@ class RcccParamsPartial(TypedDict, total=False):
     """The units that a grant (PULL) has at most: 1 or more. Default 64."""
     share: float
     """The share of its NIC's rate that a receiver grants: more than 0, at most 1. Default 0.99."""
+
+
+class NdpParamsPartial(TypedDict, total=False):
+    """NDP, for the kind of transport `ndp`. Of the other keys of `[transport]`, `segment` (9000 B in the paper's
+    simulator), `header` (64 B there), `connections` and `priority` apply."""
+    initial_window: int
+    """The packets that a connection sends at once, before it has heard anything: 1 or more. Default 23."""
+    control_size: Bytes
+    """Bytes of an acknowledgement, a negative one or a pull on the wire: 1 to 256 B. Default 64 B."""
+    pull_bytes: Bytes
+    """The bytes for whose time a pull keeps the next one waiting: more than 0. Default absent: `segment`, as in the
+    paper's simulator, which is a little less than a packet has on the wire; Broadcom's successor has the packet."""
+    pull_share: float
+    """The share of its NIC's rate that a receiver pulls: more than 0, at most 1. Default 1; Broadcom's successor
+    has 0.99."""
+    repeat_order: RepeatOrder
+    """The order in which lost packets are repeated. Default `arrival`."""
+    keeps_pulls: bool
+    """Whether a sender keeps the pulls that found nothing to send, for packets that it learns later to be lost.
+    Default false; Broadcom's successor: true."""
+    min_rto: Span
+    """The time without an answer after which a packet is sent again; doubled with each timeout in a row, up to 64
+    times: more than 0. Sixteen times as long is the wait for a pull. The paper's simulator has none, as its
+    switches drop nothing. Default 5 ms."""
+    paths: NdpPathsPartial
+    """How the packets of a connection choose their paths."""
+
+
+class NdpPathsPartial(TypedDict, total=False):
+    """The choice of paths by the sender."""
+    choice: EntropyChoice
+    """`permutation`: all paths in a random order, shuffled anew each pass. `penalties`: the same, without the paths
+    whose packets are trimmed more often than those of others. `random`: each drawn by itself. `flow`: one path.
+    The choices of `transport.uet.paths` need `values`. Default `permutation`."""
+    values: int
+    """The number of values that switches hash to choose a path: a power of two, 1 to 4096. Default absent: a value
+    for each path, which it names, as in a source route; where a path has more than two choices between links, or
+    one between more than 128, and in graphs, 256 values that are hashed."""
 
 
 class MptcpParamsPartial(TypedDict, total=False):
@@ -4149,6 +4237,7 @@ class Variant(TypedDict, total=False):
         "hpcc",
         "hull",
         "linux",
+        "ndp",
         "pfabric",
         "powertcp",
         "qjump",
@@ -4203,6 +4292,7 @@ class ScenarioTable(TypedDict, total=False):
         "hpcc",
         "hull",
         "linux",
+        "ndp",
         "pfabric",
         "powertcp",
         "qjump",
@@ -4347,8 +4437,9 @@ Kind = Literal[
     "uet-nscc",
     "uet-rccc",
     "uet",
+    "ndp",
 ]
-"""A kind of transport: a congestion controller of TCP, of RoCE or of Ultra Ethernet, or datagrams."""
+"""A kind of transport: a congestion controller of TCP, of RoCE or of Ultra Ethernet, NDP, or datagrams."""
 
 Recovery = Literal["reno", "newreno", "sack"]
 """How losses are repaired."""
@@ -4410,8 +4501,11 @@ HpccReferences = Literal["one", "per-link"]
 TimelyForm = Literal["gradient", "patched"]
 """The rule of TIMELY between its two thresholds."""
 
-EntropyChoice = Literal["flow", "oblivious", "bitmap", "reps", "mixed"]
+EntropyChoice = Literal["flow", "oblivious", "bitmap", "reps", "mixed", "random", "permutation", "penalties"]
 """The rule by which entropy values follow each other."""
+
+RepeatOrder = Literal["arrival", "number"]
+"""The order in which a sender repeats lost packets."""
 
 Coupling = Literal["lia", "uncoupled"]
 """How the congestion windows of a connection's subflows depend on each other."""

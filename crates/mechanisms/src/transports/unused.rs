@@ -18,7 +18,7 @@ pub struct UnusedKey {
 /// repair, and of the other form of a controller.
 pub fn unused_keys(transport: &TransportParams) -> Vec<UnusedKey> {
     use Kind::{
-        Cubic, Dcqcn, Dctcp, Hpcc, Powertcp, RoceDctcp, RoceSwift, Swift, ThetaPowertcp, Timely, Uet,
+        Cubic, Dcqcn, Dctcp, Hpcc, Ndp, Powertcp, RoceDctcp, RoceSwift, Swift, ThetaPowertcp, Timely, Uet,
         UetNscc, UetRccc,
     };
     let has = |kinds: &[Kind]| transport.kinds().any(|kind| kinds.contains(&kind));
@@ -31,6 +31,7 @@ pub fn unused_keys(transport: &TransportParams) -> Vec<UnusedKey> {
         ("cubic", has(&[Cubic]), "kind = \"cubic\""),
         ("roce", is_roce, "a controller of RoCE for `kind`"),
         ("uet", is_uet, "kind = \"uet\", \"uet-nscc\" or \"uet-rccc\""),
+        ("ndp", has(&[Ndp]), "kind = \"ndp\""),
     ];
     if is_uet {
         rules.extend([
@@ -90,10 +91,10 @@ mod tests {
 
     #[test]
     fn keys_of_other_controllers_repairs_and_forms_have_no_effect() {
-        assert_eq!(unused("kind = 'dctcp'"), "swift cubic roce uet");
+        assert_eq!(unused("kind = 'dctcp'"), "swift cubic roce uet ndp");
         assert_eq!(
             unused("kind = 'dcqcn'"),
-            "dctcp swift cubic roce.hpcc roce.timely roce.powertcp roce.dctcp roce.selective \
+            "dctcp swift cubic uet ndp roce.hpcc roce.timely roce.powertcp roce.dctcp roce.selective \
              roce.dcqcn.byte_counter roce.nic.turn roce.nic.outstanding_reads"
         );
         assert_eq!(

@@ -1,4 +1,4 @@
-//! [`HostCredit`]: the credit that hosts grant those that send to them, and the senders that share a NIC.
+//! The credit that hosts grant those that send to them, and the senders that share a NIC.
 //!
 //! ```text
 //! send_from ──> Pdc::enlists ──> PullPacer of the host ──event──> on_credit_due ──> Pdc::grant ──> send_from: PULL
@@ -11,28 +11,12 @@
 use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::{HostId, PortId};
 use plimsoll_mechanisms::transports::Endpoint;
-use plimsoll_mechanisms::transports::credit::{CreditWant, PullPacer};
+use plimsoll_mechanisms::transports::credit::CreditWant;
 use plimsoll_traffic::ConnectionEnd as End;
 use plimsoll_units::{Span, Time};
 
 use super::Hosts;
 use crate::sim_hooks::SimFabric;
-
-/// The state of one host, where its NIC carries Ultra Ethernet or NDP.
-#[derive(Debug)]
-pub(super) struct HostCredit {
-    pacer: PullPacer<(u32, End)>,
-    /// The time of the event that the queue has for the pacer; [`Time::MAX`] if it has none.
-    armed: Time,
-    /// The ends with data to send.
-    senders: u32,
-}
-
-impl Default for HostCredit {
-    fn default() -> HostCredit {
-        HostCredit { pacer: PullPacer::default(), armed: Time::MAX, senders: 0 }
-    }
-}
 
 impl Hosts {
     /// Prepares an end for sending: one of Ultra Ethernet is told how many senders share its NIC, and an answer of NDP

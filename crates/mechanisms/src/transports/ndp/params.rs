@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::InvalidParam;
 use crate::transports::entropy::{EntropyChoice, EntropyParams};
 
-/// NDP, for the kind of transport `ndp`. Of the other keys of `[transport]`, `segment` (9000 B in the paper's simulator),
-/// `header` (64 B there), `connections` and `priority` apply.
+/// NDP, for the kind of transport `ndp`. Of the other keys of `[transport]`, `segment` (9000 B in the paper's
+/// simulator), `header` (64 B there), `connections` and `priority` apply.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct NdpParams {
@@ -27,12 +27,12 @@ pub struct NdpParams {
     pub pull_share: f64,
     /// The order in which lost packets are repeated. Default `arrival`.
     pub repeat_order: RepeatOrder,
-    /// Whether a sender keeps the pulls that found nothing to send, for packets that it learns later to be lost. Default
-    /// false; Broadcom's successor: true.
+    /// Whether a sender keeps the pulls that found nothing to send, for packets that it learns later to be lost.
+    /// Default false; Broadcom's successor: true.
     pub keeps_pulls: bool,
     /// The time without an answer after which a packet is sent again; doubled with each timeout in a row, up to 64
-    /// times: more than 0. Sixteen times as long is the wait for a pull. The paper's simulator has none, as its switches
-    /// drop nothing. Default 5 ms.
+    /// times: more than 0. Sixteen times as long is the wait for a pull. The paper's simulator has none, as its
+    /// switches drop nothing. Default 5 ms.
     pub min_rto: Span,
     /// How the packets of a connection choose their paths.
     pub paths: NdpPaths,

@@ -24,7 +24,7 @@ pub(super) struct ReceiveSide {
     last: Option<u64>,
     /// The end is in the list of its host's pacer.
     is_listed: bool,
-    /// A PULL is due.
+    /// A pull is to leave in a packet of its own.
     pull_due: bool,
 }
 

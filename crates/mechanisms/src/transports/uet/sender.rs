@@ -217,7 +217,8 @@ impl SendSide {
         self.oldest.map_or(Time::MAX, |since| self.times_out(config, since)).min(asked).max(now)
     }
 
-    /// Returns when what was sent `since` counts as lost: a timeout after that, and after the last news of the receiver.
+    /// Returns when what was sent `since` counts as lost: a timeout after that, and after the last news of the
+    /// receiver.
     fn times_out(&self, config: &UetConfig, since: Time) -> Time {
         let wait = config.params.min_rto.saturating_mul(1 << self.backoff.min(BACKOFF_MAX));
         since.max(self.progress).saturating_add(wait)
