@@ -348,8 +348,8 @@ impl Network {
         pairs.map(of_pair).max().unwrap_or_default()
     }
 
-    /// Returns the links among which packets from `src` to `dst` choose at the tiers on their way, where labels can name
-    /// all of these paths (`PathLabel`); `None` elsewhere.
+    /// Returns the links among which packets from `src` to `dst` choose at the tiers on their way, where labels can
+    /// name all of these paths (`PathLabel`); `None` elsewhere.
     pub fn path_choices(&self, src: HostId, dst: HostId) -> Option<PathChoices> {
         if matches!(self.paths, Paths::Graph(_) | Paths::Hybrid(_)) {
             return None;

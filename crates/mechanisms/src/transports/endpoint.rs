@@ -122,7 +122,11 @@ impl Endpoint {
     /// Returns whether the next segment that leaves has no data.
     #[inline]
     pub fn owes_ack(&self) -> bool {
-        of_each!(self, tcp => tcp.owes_ack(), pair => pair.owes_answer(), pdc => pdc.owes_answer(), ndp => ndp.owes_answer())
+        of_each!(self,
+            tcp => tcp.owes_ack(),
+            pair => pair.owes_answer(),
+            pdc => pdc.owes_answer(),
+            ndp => ndp.owes_answer())
     }
 
     /// Returns whether the next segment waits until the NIC has sent all that it has: data of NICs' transports,
@@ -171,7 +175,11 @@ impl Endpoint {
     /// Returns the bytes of this end that the other has acknowledged.
     #[inline]
     pub fn acknowledged(&self) -> u64 {
-        of_each!(self, tcp => tcp.acknowledged(), pair => pair.acknowledged(), pdc => pdc.acknowledged(), ndp => ndp.acknowledged())
+        of_each!(self,
+            tcp => tcp.acknowledged(),
+            pair => pair.acknowledged(),
+            pdc => pdc.acknowledged(),
+            ndp => ndp.acknowledged())
     }
 
     /// Returns the bytes sent at least once.

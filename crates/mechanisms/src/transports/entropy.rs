@@ -196,8 +196,8 @@ impl Entropy {
         entropy
     }
 
-    /// Makes the choice of a sender whose values are labels of the paths, one for each, and whose draws depend on `seed`
-    /// alone.
+    /// Makes the choice of a sender whose values are labels of the paths, one for each, and whose draws depend on
+    /// `seed` alone.
     pub fn labelled(choice: EntropyChoice, PathChoices([first, second]): PathChoices, seed: u64) -> Entropy {
         assert!(choice.takes_labels(), "{choice:?} takes a power of two of values");
         let values = first * second;

@@ -9,8 +9,8 @@
 //!                    └─ a pull for each packet <── PullPacer of the host ──> PULL, or within the ACK or NACK
 //! ```
 //!
-//! An [`NdpEnd`] is one end of a connection. It needs no handshake. Pulls are counted from the beginning on, so that one
-//! that was lost or overtaken is made good by the next.
+//! An [`NdpEnd`] is one end of a connection. It needs no handshake. Pulls are counted from the beginning on, so that
+//! one that was lost or overtaken is made good by the next.
 //!
 //! Beside the paper there is a timeout, as headers and pulls may be lost, and a connection carries several messages: it
 //! begins with a first window again whenever the receiver has all that was sent. Facts: the paper, and its simulator.

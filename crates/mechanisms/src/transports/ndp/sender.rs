@@ -75,8 +75,8 @@ impl SendSide {
         }
     }
 
-    /// An idle path has the round trip `round_trip`, and the choice of paths depends on `seed` alone; labels name all of
-    /// them where `choices` says among which links.
+    /// An idle path has the round trip `round_trip`, and the choice of paths depends on `seed` alone; labels name all
+    /// of them where `choices` says among which links.
     pub(super) fn set_path(
         &mut self,
         config: &NdpConfig,
@@ -380,8 +380,8 @@ fn place_of(config: &NdpConfig, place: RepeatPlace) -> RepeatPlace {
     }
 }
 
-/// The answers by which a sender judges a path, and their quotient to the positive ones up to which the paths as a whole
-/// are not overloaded (the paper's simulator).
+/// The answers by which a sender judges a path, and their quotient to the positive ones up to which the paths as a
+/// whole are not overloaded (the paper's simulator).
 const HISTORY: u32 = 12;
 const PATH_SHARE: u32 = 3;
 /// The timeouts for which a sender waits for a pull: many senders may share the receiver.

@@ -1,5 +1,5 @@
-//! NDP in whole runs: times that the authors' simulator prints to the same digit, and trouble of every kind, in which all
-//! messages end.
+//! NDP in whole runs: times that the authors' simulator prints to the same digit, and trouble of every kind, in which
+//! all messages end.
 
 use plimsoll_units::Time;
 
