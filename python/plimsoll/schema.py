@@ -523,6 +523,12 @@ class RedParams(TypedDict, total=False):
     """How marks follow each other: `spread` evenly over arrivals, by `bytes` and `wait` (ns-2), or `independent`:
     each by the base probability alone, where packets that cannot carry a mark pass unharmed, as the switches of
     DCQCN mark (SIGCOMM 2015, section 3.1). Default `spread`."""
+    at: MarkAt
+    """Whether a packet is judged by the queue that it finds (`enqueue`), or, where marks are `independent`, by the
+    queue that it leaves behind (`dequeue`): of data alone, where a port trims. Default `enqueue`."""
+    towards_hosts: bool
+    """Whether ports that lead to hosts mark. Without, a receiver whose credit keeps that queue short is not
+    disturbed by its marks (RCCC). Default true."""
     limit: Bytes
     """Drops an arriving packet if the bytes already waiting reach this. Default none, so that only the port's
     buffer limits the queue. The HULL reproduction's switch had `"500KB"`."""
@@ -820,7 +826,8 @@ class TransportParams(TypedDict, total=False):
     neither acknowledged nor repaired, so that a message is lost with any of its packets. Of the other keys,
     `segment`, `header` (28 B for UDP), `connections` and `priority` apply to datagrams. `dcqcn`, `hpcc`,
     `timely`, `powertcp`, `theta-powertcp`, `roce-dctcp` and `roce-swift` are controllers of RoCE, whose keys are
-    in `roce`. Default `tcp`."""
+    in `roce`; `uet-nscc`, `uet-rccc` and `uet` are Ultra Ethernet, whose keys are in `uet`; `ndp` has its keys
+    in `ndp`. Default `tcp`."""
     recovery: Recovery
     """How losses are repaired: `reno` (RFC 5681: one loss a window), `newreno` (RFC 6582) or `sack` (RFC 2018 and
     6675). Default `sack`."""
@@ -953,6 +960,10 @@ class TransportParams(TypedDict, total=False):
     """Swift's target delay, and how its window follows it."""
     roce: RoceParams
     """Queue pairs of RoCE, and their controllers."""
+    uet: UetParams
+    """Packet delivery contexts, for the kinds of Ultra Ethernet."""
+    ndp: NdpParams
+    """The keys of NDP."""
     workload: Mapping[str, Kind]
     """The congestion controllers of single workloads, by the workload's name, where it is not `kind`:
     `workload.background = "cubic"`. All other keys are for all workloads. Default none."""
@@ -965,12 +976,16 @@ class TransportParams(TypedDict, total=False):
         "hpcc",
         "hull",
         "linux",
+        "ndp",
         "pfabric",
         "powertcp",
         "qjump",
         "roce-nic",
         "swift",
         "timely",
+        "uet-nscc",
+        "uet-rccc",
+        "uet",
     ]
     """Only in `[transports.NAME]`: the scheme whose transport it is, laid below the keys beside it."""
 
@@ -1189,6 +1204,110 @@ class RoceDctcpParams(TypedDict, total=False):
     round-trip time, which is the 615 Mb/s of HPCC's runs (1,000 B in 13 us)."""
     min_rate: Rate
     """The lowest rate: more than 0. Default absent: 1 % of the NIC's rate, as 1 Gb/s in HPCC's runs."""
+
+
+class UetParams(TypedDict, total=False):
+    """Packet delivery contexts of Ultra Ethernet, for the kinds of transport `uet-nscc`, `uet-rccc` and `uet`
+    (both). Of the other keys of `[transport]`, `segment` (4086 B there), `header` (64 B), `connections` and
+    `priority` apply."""
+    base_rtt: Span
+    """The network's base round-trip time R, from which the constants of congestion control follow: more than 0.
+    Default absent: the longest of an idle path with a full packet and its acknowledgement, over all hosts."""
+    max_window: Bytes
+    """The most that may be outstanding, and the credit with which a sender begins: more than 0. Default absent: 1.5
+    times the bytes that the NIC sends in `base_rtt`."""
+    trimming: bool
+    """Whether switches trim packets: then the target of the queueing delay is 0.75 R in place of R. Default true."""
+    ack_after: Bytes
+    """Bytes that arrive, headers included, before a receiver acknowledges unasked; 1 B for every packet. Default
+    16,384 B."""
+    control_size: Bytes
+    """Bytes of an acknowledgement, a negative one, a grant or a request on the wire: 1 to 256 B. Default 64 B."""
+    min_rto: Span
+    """The time without an answer after which a packet is sent again; doubled with each timeout in a row, up to 64
+    times: more than 0. Default 100 us."""
+    overtaken_is_lost: bool
+    """Whether a sender takes packets for lost that many others have overtaken: for networks that do not trim.
+    Default false."""
+    paths: EntropyParams
+    """How the packets of a connection choose their paths."""
+    nscc: NsccParams
+    """The window of a sender (NSCC)."""
+    rccc: RcccParams
+    """The credit of receivers (RCCC)."""
+
+
+class EntropyParams(TypedDict, total=False):
+    """The choice of the entropy value of each packet, by the sender."""
+    choice: EntropyChoice
+    """`flow`: one value, so that a connection keeps its path. `oblivious`: all values in a new order each pass.
+    `bitmap`: the same, without the values that met marks, trimming or timeouts. `reps`: the last eight values
+    that came back without a mark, each once, and a random one where there is none. `mixed`: a value that came
+    back without a mark, or the next of `bitmap`. `random`: each drawn by itself. `permutation`: all values in a
+    random order, shuffled anew each pass. `penalties`: the same, without the values whose packets are trimmed
+    more often than those of others (NDP). Default `mixed`, as in the published simulator."""
+    values: int
+    """The number of values: a power of two, 1 to 4096. Default 64."""
+    frozen: Span
+    """The time after a timeout for which `reps` only repeats the values that it has: 0 or more. Default 10 ms."""
+
+
+class NsccParams(TypedDict, total=False):
+    """The window of a sender: NSCC's targets and gains, which defaults derive from R and the rate of the NIC."""
+    target_delay: Span
+    """The queueing delay that is aimed at: more than 0. Default absent: 0.75 R where switches trim, otherwise R."""
+    quick_adapt: bool
+    """Whether the window falls at once to what arrived in a round trip, if that was little. Default true."""
+    fast_increase: bool
+    """Whether the window grows by a share of what is acknowledged while no queue is seen. Default true."""
+
+
+class RcccParams(TypedDict, total=False):
+    """The credit of a receiver."""
+    quantum: Bytes
+    """The unit of credit: 1 B to 16,384 B. Default 256 B."""
+    quanta: int
+    """The units that a grant (PULL) has at most: 1 or more. Default 64."""
+    share: float
+    """The share of its NIC's rate that a receiver grants: more than 0, at most 1. Default 0.99."""
+
+
+class NdpParams(TypedDict, total=False):
+    """NDP, for the kind of transport `ndp`. Of the other keys of `[transport]`, `segment` (9000 B in the paper's
+    simulator), `header` (64 B there), `connections` and `priority` apply."""
+    initial_window: int
+    """The packets that a connection sends at once, before it has heard anything: 1 or more. Default 23."""
+    control_size: Bytes
+    """Bytes of an acknowledgement, a negative one or a pull on the wire: 1 to 256 B. Default 64 B."""
+    pull_bytes: Bytes
+    """The bytes for whose time a pull keeps the next one waiting: more than 0. Default absent: `segment`, as in the
+    paper's simulator, which is a little less than a packet has on the wire; Broadcom's successor has the packet."""
+    pull_share: float
+    """The share of its NIC's rate that a receiver pulls: more than 0, at most 1. Default 1; Broadcom's successor
+    has 0.99."""
+    repeat_order: RepeatOrder
+    """The order in which lost packets are repeated. Default `arrival`."""
+    keeps_pulls: bool
+    """Whether a sender keeps the pulls that found nothing to send, for packets that it learns later to be lost.
+    Default false; Broadcom's successor: true."""
+    min_rto: Span
+    """The time without an answer after which a packet is sent again; doubled with each timeout in a row, up to 64
+    times: more than 0. Sixteen times as long is the wait for a pull. The paper's simulator has none, as its
+    switches drop nothing. Default 5 ms."""
+    paths: NdpPaths
+    """How the packets of a connection choose their paths."""
+
+
+class NdpPaths(TypedDict, total=False):
+    """The choice of paths by the sender."""
+    choice: EntropyChoice
+    """`permutation`: all paths in a random order, shuffled anew each pass. `penalties`: the same, without the paths
+    whose packets are trimmed more often than those of others. `random`: each drawn by itself. `flow`: one path.
+    The choices of `transport.uet.paths` need `values`. Default `permutation`."""
+    values: int
+    """The number of values that switches hash to choose a path: a power of two, 1 to 4096. Default absent: a value
+    for each path, which it names, as in a source route; where a path has more than two choices between links, or
+    one between more than 128, and in graphs, 256 values that are hashed."""
 
 
 class MptcpParams(TypedDict, total=False):
@@ -2512,6 +2631,12 @@ class RedParamsPartial(TypedDict, total=False):
     """How marks follow each other: `spread` evenly over arrivals, by `bytes` and `wait` (ns-2), or `independent`:
     each by the base probability alone, where packets that cannot carry a mark pass unharmed, as the switches of
     DCQCN mark (SIGCOMM 2015, section 3.1). Default `spread`."""
+    at: MarkAt
+    """Whether a packet is judged by the queue that it finds (`enqueue`), or, where marks are `independent`, by the
+    queue that it leaves behind (`dequeue`): of data alone, where a port trims. Default `enqueue`."""
+    towards_hosts: bool
+    """Whether ports that lead to hosts mark. Without, a receiver whose credit keeps that queue short is not
+    disturbed by its marks (RCCC). Default true."""
     limit: Bytes
     """Drops an arriving packet if the bytes already waiting reach this. Default none, so that only the port's
     buffer limits the queue. The HULL reproduction's switch had `"500KB"`."""
@@ -2809,7 +2934,8 @@ class TransportParamsPartial(TypedDict, total=False):
     neither acknowledged nor repaired, so that a message is lost with any of its packets. Of the other keys,
     `segment`, `header` (28 B for UDP), `connections` and `priority` apply to datagrams. `dcqcn`, `hpcc`,
     `timely`, `powertcp`, `theta-powertcp`, `roce-dctcp` and `roce-swift` are controllers of RoCE, whose keys are
-    in `roce`. Default `tcp`."""
+    in `roce`; `uet-nscc`, `uet-rccc` and `uet` are Ultra Ethernet, whose keys are in `uet`; `ndp` has its keys
+    in `ndp`. Default `tcp`."""
     recovery: Recovery
     """How losses are repaired: `reno` (RFC 5681: one loss a window), `newreno` (RFC 6582) or `sack` (RFC 2018 and
     6675). Default `sack`."""
@@ -2942,6 +3068,10 @@ class TransportParamsPartial(TypedDict, total=False):
     """Swift's target delay, and how its window follows it."""
     roce: RoceParamsPartial
     """Queue pairs of RoCE, and their controllers."""
+    uet: UetParamsPartial
+    """Packet delivery contexts, for the kinds of Ultra Ethernet."""
+    ndp: NdpParamsPartial
+    """The keys of NDP."""
     workload: Mapping[str, Kind]
     """The congestion controllers of single workloads, by the workload's name, where it is not `kind`:
     `workload.background = "cubic"`. All other keys are for all workloads. Default none."""
@@ -2954,12 +3084,16 @@ class TransportParamsPartial(TypedDict, total=False):
         "hpcc",
         "hull",
         "linux",
+        "ndp",
         "pfabric",
         "powertcp",
         "qjump",
         "roce-nic",
         "swift",
         "timely",
+        "uet-nscc",
+        "uet-rccc",
+        "uet",
     ]
     """Only in `[transports.NAME]`: the scheme whose transport it is, laid below the keys beside it."""
 
@@ -3178,6 +3312,110 @@ class RoceDctcpParamsPartial(TypedDict, total=False):
     round-trip time, which is the 615 Mb/s of HPCC's runs (1,000 B in 13 us)."""
     min_rate: Rate
     """The lowest rate: more than 0. Default absent: 1 % of the NIC's rate, as 1 Gb/s in HPCC's runs."""
+
+
+class UetParamsPartial(TypedDict, total=False):
+    """Packet delivery contexts of Ultra Ethernet, for the kinds of transport `uet-nscc`, `uet-rccc` and `uet`
+    (both). Of the other keys of `[transport]`, `segment` (4086 B there), `header` (64 B), `connections` and
+    `priority` apply."""
+    base_rtt: Span
+    """The network's base round-trip time R, from which the constants of congestion control follow: more than 0.
+    Default absent: the longest of an idle path with a full packet and its acknowledgement, over all hosts."""
+    max_window: Bytes
+    """The most that may be outstanding, and the credit with which a sender begins: more than 0. Default absent: 1.5
+    times the bytes that the NIC sends in `base_rtt`."""
+    trimming: bool
+    """Whether switches trim packets: then the target of the queueing delay is 0.75 R in place of R. Default true."""
+    ack_after: Bytes
+    """Bytes that arrive, headers included, before a receiver acknowledges unasked; 1 B for every packet. Default
+    16,384 B."""
+    control_size: Bytes
+    """Bytes of an acknowledgement, a negative one, a grant or a request on the wire: 1 to 256 B. Default 64 B."""
+    min_rto: Span
+    """The time without an answer after which a packet is sent again; doubled with each timeout in a row, up to 64
+    times: more than 0. Default 100 us."""
+    overtaken_is_lost: bool
+    """Whether a sender takes packets for lost that many others have overtaken: for networks that do not trim.
+    Default false."""
+    paths: EntropyParamsPartial
+    """How the packets of a connection choose their paths."""
+    nscc: NsccParamsPartial
+    """The window of a sender (NSCC)."""
+    rccc: RcccParamsPartial
+    """The credit of receivers (RCCC)."""
+
+
+class EntropyParamsPartial(TypedDict, total=False):
+    """The choice of the entropy value of each packet, by the sender."""
+    choice: EntropyChoice
+    """`flow`: one value, so that a connection keeps its path. `oblivious`: all values in a new order each pass.
+    `bitmap`: the same, without the values that met marks, trimming or timeouts. `reps`: the last eight values
+    that came back without a mark, each once, and a random one where there is none. `mixed`: a value that came
+    back without a mark, or the next of `bitmap`. `random`: each drawn by itself. `permutation`: all values in a
+    random order, shuffled anew each pass. `penalties`: the same, without the values whose packets are trimmed
+    more often than those of others (NDP). Default `mixed`, as in the published simulator."""
+    values: int
+    """The number of values: a power of two, 1 to 4096. Default 64."""
+    frozen: Span
+    """The time after a timeout for which `reps` only repeats the values that it has: 0 or more. Default 10 ms."""
+
+
+class NsccParamsPartial(TypedDict, total=False):
+    """The window of a sender: NSCC's targets and gains, which defaults derive from R and the rate of the NIC."""
+    target_delay: Span
+    """The queueing delay that is aimed at: more than 0. Default absent: 0.75 R where switches trim, otherwise R."""
+    quick_adapt: bool
+    """Whether the window falls at once to what arrived in a round trip, if that was little. Default true."""
+    fast_increase: bool
+    """Whether the window grows by a share of what is acknowledged while no queue is seen. Default true."""
+
+
+class RcccParamsPartial(TypedDict, total=False):
+    """The credit of a receiver."""
+    quantum: Bytes
+    """The unit of credit: 1 B to 16,384 B. Default 256 B."""
+    quanta: int
+    """The units that a grant (PULL) has at most: 1 or more. Default 64."""
+    share: float
+    """The share of its NIC's rate that a receiver grants: more than 0, at most 1. Default 0.99."""
+
+
+class NdpParamsPartial(TypedDict, total=False):
+    """NDP, for the kind of transport `ndp`. Of the other keys of `[transport]`, `segment` (9000 B in the paper's
+    simulator), `header` (64 B there), `connections` and `priority` apply."""
+    initial_window: int
+    """The packets that a connection sends at once, before it has heard anything: 1 or more. Default 23."""
+    control_size: Bytes
+    """Bytes of an acknowledgement, a negative one or a pull on the wire: 1 to 256 B. Default 64 B."""
+    pull_bytes: Bytes
+    """The bytes for whose time a pull keeps the next one waiting: more than 0. Default absent: `segment`, as in the
+    paper's simulator, which is a little less than a packet has on the wire; Broadcom's successor has the packet."""
+    pull_share: float
+    """The share of its NIC's rate that a receiver pulls: more than 0, at most 1. Default 1; Broadcom's successor
+    has 0.99."""
+    repeat_order: RepeatOrder
+    """The order in which lost packets are repeated. Default `arrival`."""
+    keeps_pulls: bool
+    """Whether a sender keeps the pulls that found nothing to send, for packets that it learns later to be lost.
+    Default false; Broadcom's successor: true."""
+    min_rto: Span
+    """The time without an answer after which a packet is sent again; doubled with each timeout in a row, up to 64
+    times: more than 0. Sixteen times as long is the wait for a pull. The paper's simulator has none, as its
+    switches drop nothing. Default 5 ms."""
+    paths: NdpPathsPartial
+    """How the packets of a connection choose their paths."""
+
+
+class NdpPathsPartial(TypedDict, total=False):
+    """The choice of paths by the sender."""
+    choice: EntropyChoice
+    """`permutation`: all paths in a random order, shuffled anew each pass. `penalties`: the same, without the paths
+    whose packets are trimmed more often than those of others. `random`: each drawn by itself. `flow`: one path.
+    The choices of `transport.uet.paths` need `values`. Default `permutation`."""
+    values: int
+    """The number of values that switches hash to choose a path: a power of two, 1 to 4096. Default absent: a value
+    for each path, which it names, as in a source route; where a path has more than two choices between links, or
+    one between more than 128, and in graphs, 256 values that are hashed."""
 
 
 class MptcpParamsPartial(TypedDict, total=False):
@@ -3965,12 +4203,16 @@ class Variant(TypedDict, total=False):
         "hpcc",
         "hull",
         "linux",
+        "ndp",
         "pfabric",
         "powertcp",
         "qjump",
         "roce-nic",
         "swift",
         "timely",
+        "uet-nscc",
+        "uet-rccc",
+        "uet",
     ]
     """A scheme by one word, laid below the keys beside it: transport, ports, host and paths."""
 
@@ -4016,12 +4258,16 @@ class ScenarioTable(TypedDict, total=False):
         "hpcc",
         "hull",
         "linux",
+        "ndp",
         "pfabric",
         "powertcp",
         "qjump",
         "roce-nic",
         "swift",
         "timely",
+        "uet-nscc",
+        "uet-rccc",
+        "uet",
     ]
     """A scheme by one word, laid below the keys beside it: transport, ports, host and paths."""
     include: str
@@ -4154,8 +4400,12 @@ Kind = Literal[
     "theta-powertcp",
     "roce-dctcp",
     "roce-swift",
+    "uet-nscc",
+    "uet-rccc",
+    "uet",
+    "ndp",
 ]
-"""A kind of transport: a congestion controller of TCP or of RoCE, or datagrams."""
+"""A kind of transport: a congestion controller of TCP, of RoCE or of Ultra Ethernet, NDP, or datagrams."""
 
 Recovery = Literal["reno", "newreno", "sack"]
 """How losses are repaired."""
@@ -4207,6 +4457,12 @@ HpccReaction = Literal["reference", "per-rtt", "per-ack"]
 
 TimelyForm = Literal["gradient", "patched"]
 """The rule of TIMELY between its two thresholds."""
+
+EntropyChoice = Literal["flow", "oblivious", "bitmap", "reps", "mixed", "random", "permutation", "penalties"]
+"""The rule by which entropy values follow each other."""
+
+RepeatOrder = Literal["arrival", "number"]
+"""The order in which a sender repeats lost packets."""
 
 Coupling = Literal["lia", "uncoupled"]
 """How the congestion windows of a connection's subflows depend on each other."""
