@@ -7,6 +7,7 @@ pub mod datagram;
 mod describe;
 mod endpoint;
 pub mod entropy;
+pub mod homa;
 pub mod mptcp;
 mod packet_types;
 pub mod roce;
@@ -23,7 +24,7 @@ pub use packet_types::{AtBothEnds, PacketTypes};
 /// Makes the enum of kinds and their descriptions from one list.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $Kind:ident: $description:path,)+) => {
-        /// A kind of transport: a congestion controller of TCP, of RoCE or of Ultra Ethernet, or datagrams.
+        /// A kind of transport: a congestion controller of TCP, of RoCE or of Ultra Ethernet, Homa, or datagrams.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "kebab-case")]
         pub enum Kind { $($(#[$doc])* $Kind,)+ }
@@ -73,6 +74,8 @@ kinds! {
     UetRccc: uet::UET_RCCC,
     /// Ultra Ethernet with both.
     Uet: uet::UET,
+    /// Homa, whose receivers grant messages and choose the priorities of packets (SIGCOMM 2018).
+    Homa: homa::HOMA,
 }
 
 impl Kind {

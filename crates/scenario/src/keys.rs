@@ -24,5 +24,8 @@ pub(crate) const ROCE: &str = "roce";
 /// The table of `transport` with the keys of packet delivery contexts.
 pub(crate) const UET: &str = "uet";
 
+/// The table of `transport` with the keys of Homa.
+pub(crate) const HOMA: &str = "homa";
+
 /// The tables of `transport` that are merged key by key, but for the tables within them.
-pub(crate) const NIC_TABLES: [&str; 2] = [ROCE, UET];
+pub(crate) const NIC_TABLES: [&str; 3] = [ROCE, UET, HOMA];

@@ -227,7 +227,8 @@ impl BuiltWorld {
                     .filter(|message| hosts.is_carried_by_nics(message.workload))
                     .count();
                 let count = unfinished.count();
-                warnings.push(format!("{count} of {all} messages that NICs carry did not finish: {unfinished}"));
+                warnings
+                    .push(format!("{count} of {all} messages that NICs carry did not finish: {unfinished}"));
             }
         }
         warnings

@@ -30,6 +30,8 @@ pub enum Carrier {
     Roce,
     /// A NIC with packet delivery contexts of Ultra Ethernet.
     Uet,
+    /// A NIC with messages of Homa.
+    Homa,
 }
 
 impl Carrier {

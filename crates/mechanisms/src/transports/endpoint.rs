@@ -3,13 +3,14 @@
 use plimsoll_units::{Rate, Span, Time};
 
 use super::describe::Carrier;
+use super::homa::HomaEnd;
 use super::roce::QueuePair;
 use super::uet::Pdc;
 use crate::tcp::{self, Counters, Delivered, Offer, TcpConfig, TcpSegment, WindowState};
 use crate::telemetry::Stamps;
 
-/// One end of a connection whose messages are byte streams in order: TCP's, a queue pair of RoCE, or a packet
-/// delivery context of Ultra Ethernet.
+/// One end of a connection whose messages are byte streams in order: TCP's, a queue pair of RoCE, a packet delivery
+/// context of Ultra Ethernet, or an end of Homa.
 ///
 /// After every [`write`](Endpoint::write), [`on_segment`](Endpoint::on_segment) and
 /// [`on_deadline`](Endpoint::on_deadline), call [`poll_transmit`](Endpoint::poll_transmit) until it returns `None`, and
@@ -22,6 +23,8 @@ pub enum Endpoint {
     Roce(Box<QueuePair>),
     /// An end of a packet delivery context of Ultra Ethernet.
     Uet(Box<Pdc>),
+    /// An end of a connection of Homa.
+    Homa(Box<HomaEnd>),
 }
 
 /// The path of an endpoint's packets, as its controller may take account of it.
@@ -39,13 +42,16 @@ pub struct PathFacts {
     pub entropy_seed: u64,
 }
 
-/// Calls a method of whichever endpoint it is: TCP's, the queue pair's, or the packet delivery context's.
+/// Calls a method of whichever endpoint it is: TCP's, the queue pair's, the packet delivery context's,
+/// or Homa's.
 macro_rules! of_each {
-    ($self:ident, $tcp:ident => $of_tcp:expr, $pair:ident => $of_pair:expr, $pdc:ident => $of_pdc:expr) => {
+    ($self:ident, $tcp:ident => $of_tcp:expr, $pair:ident => $of_pair:expr, $pdc:ident => $of_pdc:expr,
+     $homa:ident => $of_homa:expr) => {
         match $self {
             Endpoint::Tcp($tcp) => $of_tcp,
             Endpoint::Roce($pair) => $of_pair,
             Endpoint::Uet($pdc) => $of_pdc,
+            Endpoint::Homa($homa) => $of_homa,
         }
     };
 }
@@ -57,12 +63,13 @@ impl Endpoint {
             Carrier::Stack => Endpoint::Tcp(tcp::Endpoint::new(config)),
             Carrier::Roce => Endpoint::Roce(Box::new(QueuePair::new(&config.roce))),
             Carrier::Uet => Endpoint::Uet(Box::new(Pdc::new(&config.uet))),
+            Carrier::Homa => Endpoint::Homa(Box::default()),
         }
     }
 
     /// Returns whether the controller may take account of the path ([`Endpoint::set_path`]).
     pub fn regards_path(&self) -> bool {
-        of_each!(self, tcp => tcp.regards_path(), _pair => true, _pdc => true)
+        of_each!(self, tcp => tcp.regards_path(), _pair => true, _pdc => true, _homa => false)
     }
 
     /// Tells the controller the path of this end's packets.
@@ -70,7 +77,8 @@ impl Endpoint {
         of_each!(self,
             tcp => tcp.set_path(path.switches),
             pair => pair.set_path(&config.roce, path.nic_rate, path.round_trip, path.switches),
-            pdc => pdc.set_path(&config.uet, path.nic_rate, path.longest_round_trip, path.entropy_seed));
+            pdc => pdc.set_path(&config.uet, path.nic_rate, path.longest_round_trip, path.entropy_seed),
+            _homa => ());
     }
 
     /// The application appends a message of `bytes` bytes.
@@ -79,7 +87,8 @@ impl Endpoint {
         of_each!(self,
             tcp => tcp.write(config, now, bytes),
             pair => pair.write(&config.roce, now, bytes),
-            pdc => pdc.write(bytes));
+            pdc => pdc.write(bytes),
+            homa => homa.write(now, bytes));
     }
 
     /// A segment arrived. `stamps` returns the telemetry that came with it; only RoCE asks.
@@ -94,38 +103,44 @@ impl Endpoint {
         of_each!(self,
             tcp => tcp.on_segment(config, now, segment),
             pair => pair.on_segment(&config.roce, now, segment, stamps().as_ref()),
-            pdc => pdc.on_segment(&config.uet, now, segment))
+            pdc => pdc.on_segment(&config.uet, now, segment),
+            homa => homa.on_segment(&config.homa, now, segment))
     }
 
     /// Returns the next segment that leaves now.
     #[inline]
     pub fn poll_transmit(&mut self, config: &TcpConfig, now: Time) -> Option<TcpSegment> {
         of_each!(self,
-            tcp => tcp.poll_transmit(config, now),
-            pair => pair.poll_transmit(&config.roce, now),
-            pdc => pdc.poll_transmit(&config.uet, now))
+        tcp => tcp.poll_transmit(config, now),
+        pair => pair.poll_transmit(&config.roce, now),
+        pdc => pdc.poll_transmit(&config.uet, now),
+        homa => {
+            homa.next_control().or_else(|| homa.next_data(&config.homa, now).map(|(segment, _)| segment))
+        })
     }
 
     /// Returns whether the next segment that leaves has no data.
     #[inline]
     pub fn owes_ack(&self) -> bool {
-        of_each!(self, tcp => tcp.owes_ack(), pair => pair.owes_answer(), pdc => pdc.owes_answer())
+        of_each!(self, tcp => tcp.owes_ack(), pair => pair.owes_answer(), pdc => pdc.owes_answer(),
+            homa => homa.owes_control())
     }
 
-    /// Returns whether the next segment waits until the NIC has sent all that it has: data of RoCE and Ultra Ethernet,
+    /// Returns whether the next segment waits until the NIC has sent all that it has: data of RoCE, Ultra Ethernet and Homa,
     /// which the NIC takes from one connection after the other.
     #[inline]
     pub fn awaits_nic(&self, config: &TcpConfig, now: Time) -> bool {
         of_each!(self,
             _tcp => false,
             pair => !pair.owes_answer() && pair.has_packet(&config.roce, now),
-            pdc => !pdc.owes_answer() && pdc.has_packet(&config.uet))
+            pdc => !pdc.owes_answer() && pdc.has_packet(&config.uet),
+            homa => !homa.owes_control() && homa.ready(&config.homa).is_some())
     }
 
     /// Returns the new data that segmentation offload may hold back; `None` if there is none, and where a
     /// NIC cuts messages into packets.
     pub fn offer(&self, config: &TcpConfig) -> Option<Offer> {
-        of_each!(self, tcp => tcp.offer(config), _pair => None, _pdc => None)
+        of_each!(self, tcp => tcp.offer(config), _pair => None, _pdc => None, _homa => None)
     }
 
     /// Returns when [`on_deadline`](Endpoint::on_deadline) must be called, if nothing more may be sent at `now`;
@@ -135,7 +150,8 @@ impl Endpoint {
         of_each!(self,
             tcp => tcp.deadline(),
             pair => pair.deadline(&config.roce, now),
-            pdc => pdc.deadline(&config.uet))
+            pdc => pdc.deadline(&config.uet),
+            homa => homa.deadline(&config.homa))
     }
 
     /// Handles the [`deadline`](Endpoint::deadline) that has passed.
@@ -143,31 +159,33 @@ impl Endpoint {
         of_each!(self,
             tcp => tcp.on_deadline(config, now),
             pair => pair.on_deadline(&config.roce, now),
-            pdc => pdc.on_deadline(&config.uet, now));
+            pdc => pdc.on_deadline(&config.uet, now),
+            homa => homa.on_deadline(&config.homa, now));
     }
 
     /// Returns the bytes handed to the application.
     #[inline]
     pub fn received(&self) -> u64 {
-        of_each!(self, tcp => tcp.received(), pair => pair.received(), pdc => pdc.received())
+        of_each!(self, tcp => tcp.received(), pair => pair.received(), pdc => pdc.received(), homa => homa.received())
     }
 
     /// Returns the bytes of this end that the other has acknowledged.
     #[inline]
     pub fn acknowledged(&self) -> u64 {
-        of_each!(self, tcp => tcp.acknowledged(), pair => pair.acknowledged(), pdc => pdc.acknowledged())
+        of_each!(self, tcp => tcp.acknowledged(), pair => pair.acknowledged(), pdc => pdc.acknowledged(),
+            homa => homa.acknowledged())
     }
 
     /// Returns the bytes sent at least once.
     #[inline]
     pub fn sent(&self) -> u64 {
-        of_each!(self, tcp => tcp.sent(), pair => pair.sent(), pdc => pdc.sent())
+        of_each!(self, tcp => tcp.sent(), pair => pair.sent(), pdc => pdc.sent(), homa => homa.sent())
     }
 
     /// Returns the bytes that the application wrote.
     #[inline]
     pub fn written(&self) -> u64 {
-        of_each!(self, tcp => tcp.written(), pair => pair.written(), pdc => pdc.written())
+        of_each!(self, tcp => tcp.written(), pair => pair.written(), pdc => pdc.written(), homa => homa.written())
     }
 
     /// Returns the written bytes that are not known to be received.
@@ -175,12 +193,13 @@ impl Endpoint {
         of_each!(self,
             tcp => tcp.remaining(),
             pair => pair.written() - pair.acknowledged(),
-            pdc => pdc.written() - pdc.acknowledged())
+            pdc => pdc.written() - pdc.acknowledged(),
+            homa => homa.written() - homa.acknowledged())
     }
 
     /// Returns whether everything written is acknowledged, and nothing is due to be sent.
     pub fn is_idle(&self) -> bool {
-        of_each!(self, tcp => tcp.is_idle(), pair => pair.is_idle(), pdc => pdc.is_idle())
+        of_each!(self, tcp => tcp.is_idle(), pair => pair.is_idle(), pdc => pdc.is_idle(), homa => homa.is_idle())
     }
 
     /// Returns a sample of the sender's window and timers, for time series.
@@ -188,12 +207,13 @@ impl Endpoint {
         of_each!(self,
             tcp => tcp.window(),
             pair => pair.window(&config.roce),
-            pdc => pdc.window(&config.uet))
+            pdc => pdc.window(&config.uet),
+            homa => homa.window(&config.homa))
     }
 
     /// Returns the endpoint's counters since it was made.
     pub fn counters(&self) -> Counters {
-        of_each!(self, tcp => tcp.counters(), pair => pair.counters(), pdc => pdc.counters())
+        of_each!(self, tcp => tcp.counters(), pair => pair.counters(), pdc => pdc.counters(), homa => homa.counters())
     }
 
     /// Asks memory for what an arriving segment will use behind the endpoint.
@@ -202,7 +222,8 @@ impl Endpoint {
         of_each!(self,
             tcp => tcp.prefetch(),
             pair => plimsoll_memory::prefetch_for_later(&**pair),
-            pdc => plimsoll_memory::prefetch_for_later(&**pdc));
+            pdc => plimsoll_memory::prefetch_for_later(&**pdc),
+            homa => plimsoll_memory::prefetch_for_later(&**homa));
     }
 }
 

@@ -11,20 +11,20 @@ pub struct AtBothEnds {
     pub received: u64,
 }
 
-/// The packets of queue pairs of RoCE, and of packet delivery contexts, by type.
+/// The packets of queue pairs of RoCE, of packet delivery contexts, and of Homa, by type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PacketTypes {
     /// Packets with payload.
     pub data: AtBothEnds,
     /// Acknowledgements without data.
     pub acks: AtBothEnds,
-    /// Negative acknowledgements, which ask for data again.
+    /// Negative acknowledgements, which ask for data again; RESENDs of Homa.
     pub naks: AtBothEnds,
     /// Congestion notification packets.
     pub cnps: AtBothEnds,
-    /// Grants of credit.
+    /// Grants of credit, or of packets.
     pub pulls: AtBothEnds,
-    /// Requests for credit.
+    /// Requests for credit; probes of Homa.
     pub requests: AtBothEnds,
 }
 

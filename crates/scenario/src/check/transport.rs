@@ -10,7 +10,7 @@ use plimsoll_units::Span;
 use super::Checker;
 use super::port::keys;
 use crate::keys::TRANSPORTS;
-use crate::model::Model;
+use crate::model::{Completion, Model, QueueOrder};
 use crate::ports::one_of_the_markers;
 
 impl Checker<'_> {
@@ -25,6 +25,7 @@ impl Checker<'_> {
             self.table(&section, params, marker.is_some());
             self.mptcp(&section, params, model);
             self.stamps(&section, params, model);
+            self.homa(&section, params, model);
         }
         for (name, params) in &model.transports {
             if !params.workload.is_empty() {
@@ -79,6 +80,7 @@ impl Checker<'_> {
                 Carrier::Stack => "does what tcp does",
                 Carrier::Roce => "never leaves the rate of its NIC",
                 Carrier::Uet => "learns of no queue before it is full",
+                Carrier::Homa => "does the same",
             };
             let message = format!("no queue marks, so {} {effect}", params.kind.name());
             let help = format!("turn on {} in port.switch", one_of_the_markers());
@@ -99,6 +101,24 @@ impl Checker<'_> {
             let path = self.path_of(tier, "int");
             let message = format!("{} computes with exact stamps", kind.name());
             self.error(&keys(&path), message, "no `nic_rate`");
+        }
+    }
+
+    /// Checks that switches serve the priorities that Homa gives its packets, and that what completes messages is sent.
+    fn homa(&mut self, section: &[&str], params: &TransportParams, model: &Model) {
+        if !params.kinds().any(|kind| kind == Kind::Homa) {
+            return;
+        }
+        let completes = model.observe.completion == Completion::Acknowledged;
+        if completes && !params.homa.repair {
+            let path = [section, &["homa", "repair"]].concat();
+            self.error(&path, "nothing is acknowledged, and messages complete when they are", "true");
+        }
+        let tiers = model.topology.tiers();
+        let serves = |name: &&str| model.port.of_tier(name).order == QueueOrder::Priorities;
+        if !tiers.iter().all(serves) {
+            let message = "Homa gives its packets priorities, and not all switches serve them";
+            self.warn(&[section, &["kind"]].concat(), message, "use `port.switch.order = \"priorities\"`");
         }
     }
 

@@ -169,7 +169,11 @@ impl Hosts {
             self.send_multipath(now, fabric, number, end);
             return self.send_datagrams(now, fabric, number, end);
         };
-        let is_uet = matches!(connection.half(end).endpoint, Endpoint::Uet(_));
+        let endpoint = &connection.half(end).endpoint;
+        if matches!(endpoint, Endpoint::Homa(_)) {
+            return self.send_homa(now, fabric, number, end);
+        }
+        let is_uet = matches!(endpoint, Endpoint::Uet(_));
         if is_uet {
             self.share_nic(number, end);
         }
@@ -193,6 +197,8 @@ impl Hosts {
                     Endpoint::Uet(_) => {
                         !half.endpoint.awaits_nic(transport, now) || fabric.nic_is_clear(src, half.priority)
                     }
+                    // Its own queue of the host holds it back.
+                    Endpoint::Homa(_) => true,
                     Endpoint::Roce(_) => {
                         let awaits_nic = half.endpoint.awaits_nic(transport, now);
                         if awaits_nic
@@ -337,7 +343,7 @@ fn send_in_class(
 /// `end` of a connection has sent messages to their last byte: the other end learns what to expect, by a message
 /// where another logical process simulates it.
 #[inline(never)] // few segments end a message
-fn announce(
+pub(super) fn announce(
     mut process: Option<&mut Process>,
     now: Time,
     number: u32,

@@ -46,7 +46,7 @@ impl fmt::Display for UnfinishedMessages {
 }
 
 impl Hosts {
-    /// Returns whether NICs carry the messages of a workload: by RoCE, or Ultra Ethernet.
+    /// Returns whether NICs carry the messages of a workload: by RoCE, Ultra Ethernet or Homa.
     pub(crate) fn is_carried_by_nics(&self, workload: u16) -> bool {
         self.transports.of_workload(workload).carrier().is_nic()
     }
@@ -70,6 +70,7 @@ impl Hosts {
                     Endpoint::Tcp(_) => continue,
                     Endpoint::Roce(pair) => pair.awaits_answer(&config.roce),
                     Endpoint::Uet(pdc) => pdc.awaits_answer(&config.uet),
+                    Endpoint::Homa(homa) => homa.awaits_answer(&config.homa),
                 };
                 let starts: Vec<u64> = half.messages.unfinished_starts(&peer.messages).collect();
                 if starts.is_empty() {

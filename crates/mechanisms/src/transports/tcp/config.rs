@@ -9,6 +9,7 @@ use crate::InvalidParam;
 use crate::transports::Kind;
 use crate::transports::describe::{Carrier, Feature};
 use crate::transports::entropy::EntropyChoice;
+use crate::transports::homa::HomaConfig;
 use crate::transports::roce::{RoceConfig, RoceController};
 use crate::transports::uet::UetConfig;
 
@@ -45,6 +46,8 @@ pub struct TcpConfig {
     pub roce: RoceConfig,
     /// What packet delivery contexts share, for the kinds of Ultra Ethernet.
     pub uet: UetConfig,
+    /// What messages share, for Homa.
+    pub homa: HomaConfig,
 }
 
 impl TransportParams {
@@ -58,6 +61,7 @@ impl TransportParams {
             Carrier::Stack => (self.header, self.header),
             Carrier::Roce => (self.header + self.roce.telemetry_room, self.roce.ack_size),
             Carrier::Uet => (self.header, self.uet.control_size),
+            Carrier::Homa => (self.header, self.homa.control_size),
         };
         let uses_marks = self.kind.describe().needs_marks && self.ecn != EcnMode::Off;
         Ok(TcpConfig {
@@ -106,6 +110,7 @@ impl TransportParams {
                 header: header.get(),
                 params: self.uet.clone(),
             },
+            homa: HomaConfig::new(segment, header.get(), &self.homa),
             params: self.clone(),
         })
     }
@@ -164,7 +169,11 @@ impl TransportParams {
         }
         self.swift.validate()?;
         self.roce.validate()?;
-        self.uet.validate()
+        self.uet.validate()?;
+        self.homa.validate()?;
+        let largest = self.homa.unscheduled_header.max(self.homa.scheduled_header);
+        let ok = self.kind != Kind::Homa || self.segment > largest;
+        Invalid::unless(ok, "segment", self.segment, "more than Homa's headers")
     }
 }
 
@@ -198,6 +207,17 @@ impl TcpConfig {
     /// telemetry.
     pub fn ideal_header(&self) -> u64 {
         self.params.header.get()
+    }
+
+    /// Returns the bytes of the shortest packet on the wire, as the ideal completion time counts them.
+    pub fn shortest_frame(&self) -> u64 {
+        if self.carrier() == Carrier::Homa { self.homa.params.shortest_frame.get() } else { 0 }
+    }
+
+    /// Returns whether the ideal completion time has the first packet of a message lead, as Homa's authors have it, and
+    /// not the last one follow.
+    pub fn ideal_leads(&self) -> bool {
+        self.carrier() == Carrier::Homa
     }
 
     /// Returns the limits in the configuration, for controllers that are called through their trait.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::controller::{CubicParams, DctcpParams, SwiftParams};
 use crate::transports::describe::Family;
+use crate::transports::homa::HomaParams;
 use crate::transports::mptcp::MptcpParams;
 use crate::transports::roce::RoceParams;
 use crate::transports::uet::UetParams;
@@ -23,7 +24,8 @@ pub struct TransportParams {
     /// acknowledged nor repaired, so that a message is lost with any of its packets. Of the other keys, `segment`,
     /// `header` (28 B for UDP), `connections` and `priority` apply to datagrams. `dcqcn`, `hpcc`, `timely`,
     /// `powertcp`, `theta-powertcp`, `roce-dctcp` and `roce-swift` are controllers of RoCE, whose keys are in `roce`;
-    /// `uet-nscc`, `uet-rccc` and `uet` are Ultra Ethernet, whose keys are in `uet`. Default `tcp`.
+    /// `uet-nscc`, `uet-rccc` and `uet` are Ultra Ethernet, whose keys are in `uet`; `homa` is Homa,
+    /// whose keys are in `homa`. Default `tcp`.
     pub kind: Kind,
     /// How losses are repaired: `reno` (RFC 5681: one loss a window), `newreno` (RFC 6582) or `sack`
     /// (RFC 2018 and 6675). Default `sack`.
@@ -172,6 +174,9 @@ pub struct TransportParams {
     /// Packet delivery contexts, for the kinds of Ultra Ethernet.
     #[serde(skip_serializing_if = "UetParams::is_default")]
     pub uet: UetParams,
+    /// Homa, for the kind `homa`.
+    #[serde(skip_serializing_if = "HomaParams::is_default")]
+    pub homa: HomaParams,
     /// The congestion controllers of single workloads, by the workload's name, where it is not `kind`:
     /// `workload.background = "cubic"`. All other keys are for all workloads. Default none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -263,6 +268,7 @@ impl Default for TransportParams {
             swift: SwiftParams::default(),
             roce: RoceParams::default(),
             uet: UetParams::default(),
+            homa: HomaParams::default(),
             workload: BTreeMap::new(),
             mptcp: None,
         }
