@@ -126,8 +126,8 @@ impl Endpoint {
             homa => homa.owes_control())
     }
 
-    /// Returns whether the next segment waits until the NIC has sent all that it has: data of RoCE, Ultra Ethernet and Homa,
-    /// which the NIC takes from one connection after the other.
+    /// Returns whether the next segment waits until the NIC has sent all that it has: data of RoCE, Ultra Ethernet and
+    /// Homa, which the NIC takes from one connection after the other.
     #[inline]
     pub fn awaits_nic(&self, config: &TcpConfig, now: Time) -> bool {
         of_each!(self,

@@ -1,5 +1,5 @@
-//! Homa as sans-IO state machines: messages whose first round trip of bytes leaves at once, and whose receiver grants the
-//! rest, with the switch priority of every packet (Montazeri et al., SIGCOMM 2018).
+//! Homa as sans-IO state machines: messages whose first round trip of bytes leaves at once, and whose receiver grants
+//! the rest, with the switch priority of every packet (Montazeri et al., SIGCOMM 2018).
 //!
 //! ```text
 //! write(bytes) ──> SendSide ── unscheduled, granted ──> SenderQueue of the host: fewest bytes left first ──> the NIC
@@ -10,8 +10,8 @@
 //! ```
 //!
 //! A [`HomaEnd`] is one end of a connection, whose messages leave one after the other: with `connections =
-//! "per-message"` every message competes by itself, as in Homa. [`SenderQueue`] and [`GrantScheduler`] are shared by all
-//! ends of a host. Switches need strict priorities alone.
+//! "per-message"` every message competes by itself, as in Homa. [`SenderQueue`] and [`GrantScheduler`] are shared by
+//! all ends of a host. Switches need strict priorities alone.
 //!
 //! The authors' simulator (PlatformLab/HomaSimulation) loses no packet and repairs none: so does `homa.repair = false`.
 //! With it a receiver that misses granted bytes and hears nothing for `homa.resend_after` asks for the first missing

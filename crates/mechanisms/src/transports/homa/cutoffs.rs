@@ -24,8 +24,8 @@ pub struct WorkloadShares {
     pub unscheduled: f64,
 }
 
-/// Returns the sizes up to which a packet has each unscheduled level, from the highest on; the lowest has no end. `sizes`
-/// are sizes of messages with their shares.
+/// Returns the sizes up to which a packet has each unscheduled level, from the highest on; the lowest has no end.
+/// `sizes` are sizes of messages with their shares.
 pub fn cutoffs(config: &HomaConfig, sizes: &[(u64, f64)]) -> Vec<u64> {
     let levels = f64::from(config.unscheduled_levels());
     let mut weights: BTreeMap<u64, f64> = BTreeMap::new();
@@ -87,8 +87,8 @@ impl MessagePackets {
         }
     }
 
-    /// Calls `each` with the bytes left and the bytes on the wire of every packet that is unscheduled, or among the last
-    /// `rtt_bytes`.
+    /// Calls `each` with the bytes left and the bytes on the wire of every packet that is unscheduled, or among the
+    /// last `rtt_bytes`.
     fn near_the_ends(&self, config: &HomaConfig, mut each: impl FnMut(u64, u64)) {
         let mut sent = 0;
         while sent < self.unscheduled_bytes {

@@ -12,9 +12,9 @@ use crate::transports::packet_types::{AtBothEnds, PacketTypes};
 /// One end of a connection of Homa.
 ///
 /// After every [`write`](HomaEnd::write), [`on_segment`](HomaEnd::on_segment), [`grant`](HomaEnd::grant) and
-/// [`on_deadline`](HomaEnd::on_deadline), call [`next_control`](HomaEnd::next_control) until it returns `None`, and call
-/// `on_deadline` at [`deadline`](HomaEnd::deadline). Data leaves by [`next_data`](HomaEnd::next_data), when the host's
-/// [`SenderQueue`](super::SenderQueue) says so.
+/// [`on_deadline`](HomaEnd::on_deadline), call [`next_control`](HomaEnd::next_control) until it returns `None`, and
+/// call `on_deadline` at [`deadline`](HomaEnd::deadline). Data leaves by [`next_data`](HomaEnd::next_data), when the
+/// host's [`SenderQueue`](super::SenderQueue) says so.
 #[derive(Debug, Default)]
 pub struct HomaEnd {
     send: SendSide,

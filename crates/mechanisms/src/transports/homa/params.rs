@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 use super::config::LEVELS;
 use crate::InvalidParam;
 
-/// Homa, for the kind of transport `homa`. Of the other keys of `[transport]`, `segment` (1472 B there: Homa's header and
-/// data), `header` (66 B: IP, UDP and Ethernet with preamble and gap) and `connections` (`per-message`) apply. Switches
-/// need `order = "priorities"`. Priorities are 0 to 7; control packets have 7.
+/// Homa, for the kind of transport `homa`. Of the other keys of `[transport]`, `segment` (1472 B there: Homa's header
+/// and data), `header` (66 B: IP, UDP and Ethernet with preamble and gap) and `connections` (`per-message`) apply.
+/// Switches need `order = "priorities"`. Priorities are 0 to 7; control packets have 7.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HomaParams {
     /// The bytes on the wire that the host's link carries in a round trip, one full packet one way and the grant back:
-    /// more than `control_size`, at most 1 GB. So much of a message is sent unscheduled, and so much of it is in flight.
-    /// Default 10,000 B.
+    /// more than `control_size`, at most 1 GB. So much of a message is sent unscheduled, and so much of it is in
+    /// flight. Default 10,000 B.
     pub rtt_bytes: Bytes,
     /// The priorities of scheduled packets, the lowest of the eight: 1 to 7. Default 7.
     pub scheduled_levels: u8,

@@ -8,8 +8,8 @@
 //!
 //! The first sender has the lowest slot. One that ranks first takes the free slot above the head, and the others keep
 //! theirs, so that it overtakes what is in flight at once; one that ranks later moves the list up only where the slots
-//! below do not suffice. When the head leaves, the others keep their slots; when another leaves, those behind it move up
-//! (the rules of the authors' simulator).
+//! below do not suffice. When the head leaves, the others keep their slots; when another leaves, those behind it move
+//! up (the rules of the authors' simulator).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,8 +42,8 @@ impl<K: Copy + Ord> Default for GrantScheduler<K> {
 }
 
 impl<K: Copy + Ord> GrantScheduler<K> {
-    /// A message of `sender` has `left` bytes to grant; 0 removes it. `degree` senders are granted at a time, in `levels`
-    /// slots.
+    /// A message of `sender` has `left` bytes to grant; 0 removes it. `degree` senders are granted at a time, in
+    /// `levels` slots.
     pub fn set(&mut self, message: K, sender: u32, left: u64, degree: usize, levels: usize) {
         let before = self.messages.get(&message).map(|(_, rank)| *rank);
         if before.map_or(0, |(left, _)| left) == left {
