@@ -501,6 +501,12 @@ impl<H: Hooks> Fabric<H> {
         !self.ports[host.0 as usize].holds(priority)
     }
 
+    /// Returns whether no packet waits in the NIC of `host`; the link may be busy.
+    #[inline]
+    pub fn nic_is_empty(&self, host: HostId) -> bool {
+        !self.ports[host.0 as usize].holds_any()
+    }
+
     /// Returns the first port on the shortest path of `packet` where packets of its priority wait and are paused.
     pub fn paused_port(&self, packet: &Packet) -> Option<PortId> {
         let priorities = Priorities::one(packet.priority);

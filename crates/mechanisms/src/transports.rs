@@ -8,6 +8,7 @@ pub mod datagram;
 mod describe;
 mod endpoint;
 pub mod entropy;
+pub mod homa;
 pub mod mptcp;
 pub mod ndp;
 mod packet_types;
@@ -28,7 +29,7 @@ pub use unused::{UnusedKey, unused_keys};
 /// Makes the enum of kinds and their descriptions from one list.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $Kind:ident: $description:path,)+) => {
-        /// A kind of transport: a congestion controller of TCP, of RoCE or of Ultra Ethernet, NDP, or datagrams.
+        /// A kind of transport: a congestion controller of TCP, of RoCE or of Ultra Ethernet, NDP, Homa, or datagrams.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "kebab-case")]
         pub enum Kind { $($(#[$doc])* $Kind,)+ }
@@ -80,6 +81,8 @@ kinds! {
     Uet: uet::UET,
     /// NDP: a first window at once, and behind it a packet for each pull of the receiver (SIGCOMM 2017).
     Ndp: ndp::NDP,
+    /// Homa, whose receivers grant messages and choose the priorities of packets (SIGCOMM 2018).
+    Homa: homa::HOMA,
 }
 
 impl Kind {

@@ -8,6 +8,9 @@ use plimsoll_mechanisms::mptcp;
 use plimsoll_mechanisms::pfc::Priorities;
 use plimsoll_mechanisms::qjump::{Levels, QjumpParams};
 use plimsoll_mechanisms::tcp::{Kind, MakeController, TcpConfig, TransportParams};
+use plimsoll_mechanisms::transports::Carrier;
+use plimsoll_mechanisms::transports::homa::cutoffs;
+use plimsoll_traffic::kind::Input;
 use plimsoll_units::Time;
 
 use crate::keys::TRANSPORTS;
@@ -66,7 +69,21 @@ impl Model {
             Unbuildable::new(format!("{}.{}", self.transport_section(workload), invalid.key), invalid)
         })?;
         config.custom = outside.map(|outside| outside.factory.clone());
+        if config.carrier() == Carrier::Homa && config.homa.params.cutoffs.is_none() {
+            config.homa.cutoffs = cutoffs(&config.homa, &self.sizes_of(workload));
+        }
         Ok(config)
+    }
+
+    /// Returns the sizes of a workload's messages with their shares, where a distribution of points gives them.
+    fn sizes_of(&self, workload: &str) -> Vec<(u64, f64)> {
+        let inputs =
+            self.workload.get(workload).map(|workload| workload.params().inputs()).unwrap_or_default();
+        let tables = inputs.iter().filter_map(|input| match input {
+            Input::Cdf(table) => Some(table.masses()),
+            _ => None,
+        });
+        tables.flatten().map(|(size, share)| (size as u64, share)).collect()
     }
 
     /// Returns the name of the table with the parameters of a workload's transport.

@@ -27,5 +27,8 @@ pub(crate) const UET: &str = "uet";
 /// The table of `transport` with the keys of NDP.
 pub(crate) const NDP: &str = "ndp";
 
+/// The table of `transport` with the keys of Homa.
+pub(crate) const HOMA: &str = "homa";
+
 /// The tables of `transport` that are merged key by key, but for the tables within them.
-pub(crate) const NIC_TABLES: [&str; 3] = [ROCE, UET, NDP];
+pub(crate) const NIC_TABLES: [&str; 4] = [ROCE, UET, NDP, HOMA];

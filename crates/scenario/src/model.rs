@@ -11,7 +11,7 @@ pub use plimsoll_fabric::net::topology::file::{Graph, GraphLink};
 pub use plimsoll_fabric::net::topology::{NicChoice, Topology};
 use plimsoll_mechanisms::tcp::{Connections, TransportParams};
 use plimsoll_mechanisms::telemetry::IntParams;
-use plimsoll_mechanisms::transports::{Family, Feature};
+use plimsoll_mechanisms::transports::{Carrier, Family, Feature};
 use plimsoll_mechanisms::{HostMechanisms, PathMechanisms, PortMechanisms};
 pub use plimsoll_traffic::Workload;
 use plimsoll_traffic::{TrafficSpec, WorkloadSpec};
@@ -245,8 +245,10 @@ impl Model {
         let of_others = of_others.chain(host.ack_priority).chain(host.cnp_priority);
         let tiers = self.topology.tiers().iter().map(|tier| self.port.of_tier(tier));
         let trimmed = tiers.filter_map(|port| port.trim().map(|trim| trim.priority));
+        let has_homa = self.families().any(|family| family.carrier == Carrier::Homa);
+        let of_homa = if has_homa { 0..8 } else { 0..0 };
         let mut used = [false; 8];
-        for priority in of_workloads.chain(of_others).chain(trimmed) {
+        for priority in of_workloads.chain(of_others).chain(trimmed).chain(of_homa) {
             used[usize::from(priority & 7)] = true;
         }
         (0..8).filter(|priority| used[usize::from(*priority)]).collect()

@@ -22,6 +22,7 @@ mod datagram_transport;
 mod demand;
 mod flow_number;
 mod goodput;
+mod homa;
 mod host_credit;
 mod messages;
 mod multipath;
@@ -66,6 +67,7 @@ use connection_table::ConnectionTable;
 use datagram_transport::DatagramTransport;
 use demand::DemandReader;
 use goodput::GoodputMeter;
+use homa::HomaHost;
 use host_credit::HostCredit;
 use messages::Stream;
 use multipath::Multipath;
@@ -112,6 +114,8 @@ pub(crate) struct Hosts {
     active: ActiveQueuePairs,
     /// By host: the credit that it grants. Empty without Ultra Ethernet and NDP.
     credit: Vec<HostCredit>,
+    /// By host: the messages of Homa that send, and those that are granted. Empty without Homa.
+    homa: Vec<HomaHost>,
     /// The ends that found no room in this turn, to be asked first in the next.
     found_no_room: Vec<(u32, End)>,
     agenda: Agenda,
@@ -172,6 +176,7 @@ impl Hosts {
         let is_hybrid = matches!(model.topology, Topology::Hybrid(_));
         let control = || model.circuits.clone().unwrap_or_default();
         let paths = NetworkPaths::of(model, network, &transports);
+        let homa = HomaHost::all(&transports, count);
         Ok(Hosts {
             rules: HostRules {
                 holds_back: model.waits_for_room() || segmentation.is_some() || classes.is_some(),
@@ -222,6 +227,7 @@ impl Hosts {
             credit: std::iter::repeat_with(HostCredit::default)
                 .take(if paths.is_some() { count as usize } else { 0 })
                 .collect(),
+            homa,
             found_no_room: Vec::new(),
             agenda: Agenda::new(),
             process: None,
@@ -271,6 +277,9 @@ impl Hosts {
         let keeps_turns = self.rules.keeps_turns;
         while let Some(nic) = fabric.hooks_mut().room.pop() {
             fabric.release_paced(now, nic);
+            if !self.homa.is_empty() {
+                self.send_data(now, fabric, HostId(nic.0));
+            }
             let waiting = self.waiting_for_room[nic.0 as usize].len();
             for _ in 0..waiting {
                 let next = self.waiting_for_room[nic.0 as usize].pop_front();

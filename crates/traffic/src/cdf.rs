@@ -49,6 +49,9 @@ const BUNDLED: &[(&str, &str, Interpolate)] = &[
     ("homa-w5", include_str!("../../../scenarios/cdf/homa-w5.csv"), Interpolate::Step),
 ];
 
+/// The values that stand for a distribution whose draws are between its points.
+const MASSES: u32 = 1_000;
+
 /// Endings of the names of files without a slash.
 const ENDINGS: [&str; 4] = [".csv", ".hlog", ".hgrm", ".hdr"];
 
@@ -252,6 +255,20 @@ impl CdfTable {
     /// Returns the points, for the digest of a run.
     pub fn points(&self) -> &[(f64, f64)] {
         &self.points
+    }
+
+    /// Returns values with their shares of draws, which add up to 1: the points, or values between them, of equal
+    /// shares, where draws are between the points.
+    pub fn masses(&self) -> Vec<(f64, f64)> {
+        if self.interpolate == Interpolate::Step {
+            let mut before = 0.0;
+            let mass = |&(value, share): &(f64, f64)| (value, share - std::mem::replace(&mut before, share));
+            return self.points.iter().map(mass).filter(|(_, share)| *share > 0.0).collect();
+        }
+        let share = 1.0 / f64::from(MASSES);
+        (0..MASSES)
+            .map(|place| (self.quantile((f64::from(place) + 0.5) * share, self.interpolate).ceil(), share))
+            .collect()
     }
 
     /// Returns the value that a share `u` in [0, 1) of draws does not reach.

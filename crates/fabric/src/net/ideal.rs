@@ -8,7 +8,8 @@ use super::{Network, Packet};
 
 /// Returns the completion time of `bytes` from `packet.src` to `packet.dst` on idle links: all segments but the last
 /// follow each other over the slowest link, then the last one takes its path. Where packets are `spread` over several
-/// paths, the segments ahead of the last one share these paths.
+/// paths, the segments ahead of the last one share these paths. With [`TcpConfig::ideal_leads`] the first segment takes
+/// its path, and the others follow.
 pub fn ideal_time(
     network: &Network,
     config: &TcpConfig,
@@ -20,20 +21,25 @@ pub fn ideal_time(
     let header = config.ideal_header();
     let segments = bytes.div_ceil(segment).max(1);
     let last = bytes - (segments - 1) * segment;
-    packet.size = (last + header) as u16;
-    // The time of the last segment on a link, and the time of the segments ahead of it on `links` such links.
+    let size = |bytes: u64| (bytes + header).max(config.shortest_frame());
+    let leads = config.ideal_leads() && segments > 1;
+    let alone = size(if leads { segment } else { last });
+    packet.size = alone as u16;
+    // The time of one segment on a link, and the time of the others on `links` such links.
     let hop = |link: &Link, links: u64| {
         let byte_time = link.rate.byte_time();
-        let ahead = byte_time.span(segment + header) * (segments.div_ceil(links) - 1);
-        (byte_time.span(last + header) + link.propagation, ahead)
+        let (others, full) = (segments.div_ceil(links) - 1, byte_time.span(size(segment)));
+        let last = if leads && others > 0 { byte_time.span(size(last)) } else { full };
+        let others = if others > 0 { full * (others - 1) + last } else { Span::ZERO };
+        (byte_time.span(alone) + link.propagation, others)
     };
-    let sum = |(own, most): (Span, Span), (hop, ahead): (Span, Span)| (own + hop, most.max(ahead));
-    let (own, ahead) = if spread {
+    let sum = |(own, most): (Span, Span), (hop, others): (Span, Span)| (own + hop, most.max(others));
+    let (own, others) = if spread {
         let tiers = network.tiers_between(packet.src, packet.dst);
         tiers.map(|(link, links)| hop(link, links)).fold(Default::default(), sum)
     } else {
         let path = network.path(&packet).map(|port| hop(network.link(port), 1));
         path.fold(Default::default(), sum)
     };
-    own + ahead
+    own + others
 }

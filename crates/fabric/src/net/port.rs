@@ -381,6 +381,14 @@ impl Port {
         }
     }
 
+    /// Returns whether a packet waits.
+    pub fn holds_any(&self) -> bool {
+        match &self.0 {
+            Engine::Express(_) => false,
+            Engine::General(port) => port.held() > 0,
+        }
+    }
+
     /// Returns the number of packets that a discipline from outside was given, and has neither sent, nor dropped, nor
     /// still waiting.
     pub fn forgotten(&self) -> usize {

@@ -32,6 +32,8 @@ pub enum Carrier {
     Uet,
     /// A NIC with connections of NDP.
     Ndp,
+    /// A NIC with messages of Homa.
+    Homa,
 }
 
 impl Carrier {

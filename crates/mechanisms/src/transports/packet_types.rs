@@ -15,20 +15,20 @@ pub struct TypeCounts {
     pub lost: u64,
 }
 
-/// The packets of queue pairs of RoCE, and of packet delivery contexts, by type.
+/// The packets of queue pairs of RoCE, of packet delivery contexts, and of Homa, by type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PacketTypes {
     /// Packets with payload.
     pub data: TypeCounts,
     /// Acknowledgements without data.
     pub acks: TypeCounts,
-    /// Negative acknowledgements, which ask for data again.
+    /// Negative acknowledgements, which ask for data again; RESENDs of Homa.
     pub naks: TypeCounts,
     /// Congestion notification packets.
     pub cnps: TypeCounts,
-    /// Grants of credit by receivers.
+    /// Grants of credit, or of packets.
     pub pulls: TypeCounts,
-    /// Requests: READs, or for credit.
+    /// Requests: READs, or for credit; probes of Homa.
     pub requests: TypeCounts,
 }
 

@@ -18,8 +18,8 @@ pub struct UnusedKey {
 /// repair, and of the other form of a controller.
 pub fn unused_keys(transport: &TransportParams) -> Vec<UnusedKey> {
     use Kind::{
-        Cubic, Dcqcn, Dctcp, Hpcc, Ndp, Powertcp, RoceDctcp, RoceSwift, Swift, ThetaPowertcp, Timely, Uet,
-        UetNscc, UetRccc,
+        Cubic, Dcqcn, Dctcp, Homa, Hpcc, Ndp, Powertcp, RoceDctcp, RoceSwift, Swift, ThetaPowertcp, Timely,
+        Uet, UetNscc, UetRccc,
     };
     let has = |kinds: &[Kind]| transport.kinds().any(|kind| kinds.contains(&kind));
     let roce = &transport.roce;
@@ -32,6 +32,7 @@ pub fn unused_keys(transport: &TransportParams) -> Vec<UnusedKey> {
         ("roce", is_roce, "a controller of RoCE for `kind`"),
         ("uet", is_uet, "kind = \"uet\", \"uet-nscc\" or \"uet-rccc\""),
         ("ndp", has(&[Ndp]), "kind = \"ndp\""),
+        ("homa", has(&[Homa]), "kind = \"homa\""),
     ];
     if is_uet {
         rules.extend([
@@ -91,10 +92,10 @@ mod tests {
 
     #[test]
     fn keys_of_other_controllers_repairs_and_forms_have_no_effect() {
-        assert_eq!(unused("kind = 'dctcp'"), "swift cubic roce uet ndp");
+        assert_eq!(unused("kind = 'dctcp'"), "swift cubic roce uet ndp homa");
         assert_eq!(
             unused("kind = 'dcqcn'"),
-            "dctcp swift cubic uet ndp roce.hpcc roce.timely roce.powertcp roce.dctcp roce.selective \
+            "dctcp swift cubic uet ndp homa roce.hpcc roce.timely roce.powertcp roce.dctcp roce.selective \
              roce.dcqcn.byte_counter roce.nic.turn roce.nic.outstanding_reads"
         );
         assert_eq!(

@@ -36,6 +36,8 @@ const CUT: &[(&str, &str)] = &[
     ("detail/motivation.toml", "20ms"),
     ("detail/pages-standard.toml", "4ms"),
     ("detail/pages.toml", "4ms"),
+    ("homa/overcommitment.toml", "500us"),
+    ("homa/workloads.toml", "200us"),
     ("hpcc/fabric.toml", "50us"),
     ("hpcc/incast.toml", "300us"),
     ("hull-kernel/star.toml", "500ms"),

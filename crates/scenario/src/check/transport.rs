@@ -11,7 +11,7 @@ use plimsoll_units::Span;
 use super::Checker;
 use super::port::keys;
 use crate::keys::TRANSPORTS;
-use crate::model::Model;
+use crate::model::{Completion, Model, QueueOrder};
 use crate::ports::one_of_the_markers;
 
 impl Checker<'_> {
@@ -27,6 +27,7 @@ impl Checker<'_> {
             self.mptcp(&section, params, model);
             self.stamps(&section, params, model);
             self.turns(&section, params, model);
+            self.homa(&section, params, model);
         }
         for (name, params) in &model.transports {
             if !params.workload.is_empty() {
@@ -81,6 +82,7 @@ impl Checker<'_> {
                 Carrier::Stack => "does what tcp does",
                 Carrier::Roce => "never leaves the rate of its NIC",
                 Carrier::Uet | Carrier::Ndp => "learns of no queue before it is full",
+                Carrier::Homa => "does the same",
             };
             let message = format!("no queue marks, so {} {effect}", params.kind.name());
             let help = format!("turn on {} in port.switch", one_of_the_markers());
@@ -135,6 +137,24 @@ impl Checker<'_> {
             let message = format!("flows of `{name}` have no end, so the first ones would keep their places");
             let allowed = "with `roce.nic.turn`, or flows that have a `size`";
             self.error(&[section, &["roce", "nic", "active"]].concat(), message, allowed);
+        }
+    }
+
+    /// Checks that switches serve the priorities that Homa gives its packets, and that what completes messages is sent.
+    fn homa(&mut self, section: &[&str], params: &TransportParams, model: &Model) {
+        if !params.kinds().any(|kind| kind == Kind::Homa) {
+            return;
+        }
+        let completes = model.observe.completion == Completion::Acknowledged;
+        if completes && !params.homa.repair {
+            let path = [section, &["homa", "repair"]].concat();
+            self.error(&path, "nothing is acknowledged, and messages complete when they are", "true");
+        }
+        let tiers = model.topology.tiers();
+        let serves = |name: &&str| model.port.of_tier(name).order == QueueOrder::Priorities;
+        if !tiers.iter().all(serves) {
+            let message = "Homa gives its packets priorities, and not all switches serve them";
+            self.warn(&[section, &["kind"]].concat(), message, "use `port.switch.order = \"priorities\"`");
         }
     }
 

@@ -57,7 +57,7 @@ impl Hosts {
                 }
                 ndp.enlists().then_some(CreditWant::Backlog)
             }
-            Endpoint::Tcp(_) | Endpoint::Roce(_) => None,
+            Endpoint::Tcp(_) | Endpoint::Roce(_) | Endpoint::Homa(_) => None,
         };
         if let Some(want) = want {
             pacer.enlist((number, end), want);
@@ -85,7 +85,7 @@ impl Hosts {
                     Span::from_secs_f64(bits / (rate.as_bps() as f64 * rccc.share))
                 }),
                 Endpoint::Ndp(ndp) => ndp.grant().then(|| config.ndp.pull_interval(rate)),
-                Endpoint::Tcp(_) | Endpoint::Roce(_) => None,
+                Endpoint::Tcp(_) | Endpoint::Roce(_) | Endpoint::Homa(_) => None,
             };
             if let Some(cost) = cost {
                 self.credit[host.0 as usize].pacer.pay(now, cost);

@@ -8,6 +8,7 @@ use plimsoll_units::Time;
 use super::Hosts;
 use super::agenda::Step;
 use super::credit::CREDIT_EVENTS;
+use super::homa::HOMA_EVENTS;
 use super::stack::STACK_EVENTS;
 use crate::hosts::datagram_workload;
 use crate::sim_hooks::SimFabric;
@@ -49,6 +50,9 @@ impl Hosts {
     /// The event of a NIC has come, or that of a reorder buffer, whose numbers follow the hosts' numbers.
     #[cold]
     pub(super) fn on_receive_event(&mut self, now: Time, fabric: &mut SimFabric, number: u32) {
+        if let Some(host) = number.checked_sub(HOMA_EVENTS) {
+            return self.on_grants_due(now, fabric, HostId(host));
+        }
         if let Some(host) = number.checked_sub(CREDIT_EVENTS) {
             return self.on_credit_due(now, fabric, HostId(host));
         }

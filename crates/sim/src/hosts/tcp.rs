@@ -177,6 +177,9 @@ impl Hosts {
             self.send_multipath(now, fabric, number, end);
             return self.send_datagrams(now, fabric, number, end);
         };
+        if matches!(connection.half(end).endpoint, Endpoint::Homa(_)) {
+            return self.send_homa(now, fabric, number, end);
+        }
         let takes_credit = matches!(connection.half(end).endpoint, Endpoint::Uet(_) | Endpoint::Ndp(_));
         if takes_credit {
             self.prepare_credit(now, fabric, number, end);
@@ -201,6 +204,8 @@ impl Hosts {
                     Endpoint::Uet(_) | Endpoint::Ndp(_) => {
                         !half.endpoint.awaits_nic(transport, now) || fabric.nic_is_clear(src, half.priority)
                     }
+                    // Its own queue of the host holds it back.
+                    Endpoint::Homa(_) => true,
                     Endpoint::Roce(_) => {
                         let awaits_nic = half.endpoint.awaits_nic(transport, now);
                         if awaits_nic
@@ -348,7 +353,7 @@ fn send_in_class(
 /// `end` of a connection has sent messages to their last byte: the other end learns what to expect, by a message
 /// where another logical process simulates it.
 #[inline(never)] // few segments end a message
-fn announce(
+pub(super) fn announce(
     mut process: Option<&mut Process>,
     now: Time,
     number: u32,

@@ -75,6 +75,7 @@ impl Hosts {
                     Endpoint::Roce(pair) => pair.awaits_answer(),
                     Endpoint::Uet(pdc) => pdc.awaits_answer(&config.uet),
                     Endpoint::Ndp(ndp) => ndp.awaits_answer(&config.ndp),
+                    Endpoint::Homa(homa) => homa.awaits_answer(&config.homa),
                 };
                 let starts: Vec<u64> = half.messages.unfinished_starts(&peer.messages).collect();
                 if starts.is_empty() {

@@ -13,6 +13,7 @@ mod ecmp;
 mod engines;
 mod fabrics;
 mod faults;
+mod homa;
 mod hosts;
 mod hybrid;
 mod hybrid_networks;

@@ -9,6 +9,7 @@ use crate::InvalidParam;
 use crate::transports::Kind;
 use crate::transports::describe::{Carrier, Feature};
 use crate::transports::entropy::EntropyChoice;
+use crate::transports::homa::HomaConfig;
 use crate::transports::ndp::NdpConfig;
 use crate::transports::roce::{RoceConfig, RoceController};
 use crate::transports::uet::UetConfig;
@@ -48,6 +49,8 @@ pub struct TcpConfig {
     pub uet: UetConfig,
     /// What connections of NDP share.
     pub ndp: NdpConfig,
+    /// What messages share, for Homa.
+    pub homa: HomaConfig,
 }
 
 impl TransportParams {
@@ -62,6 +65,7 @@ impl TransportParams {
             Carrier::Roce => (self.header + self.roce.telemetry_room, self.roce.ack_size),
             Carrier::Uet => (self.header, self.uet.control_size),
             Carrier::Ndp => (self.header, self.ndp.control_size),
+            Carrier::Homa => (self.header, self.homa.control_size),
         };
         let uses_marks = self.kind.describe().needs_marks && self.ecn != EcnMode::Off;
         Ok(TcpConfig {
@@ -111,6 +115,7 @@ impl TransportParams {
                 params: self.uet.clone(),
             },
             ndp: NdpConfig { payload: segment, params: self.ndp.clone() },
+            homa: HomaConfig::new(segment, header.get(), &self.homa),
             params: self.clone(),
         })
     }
@@ -170,7 +175,11 @@ impl TransportParams {
         self.swift.validate()?;
         self.roce.validate()?;
         self.uet.validate()?;
-        self.ndp.validate()
+        self.ndp.validate()?;
+        self.homa.validate()?;
+        let largest = self.homa.unscheduled_header.max(self.homa.scheduled_header);
+        let ok = self.kind != Kind::Homa || self.segment > largest;
+        Invalid::unless(ok, "segment", self.segment, "more than Homa's headers")
     }
 }
 
@@ -204,7 +213,7 @@ impl TcpConfig {
         let choice = match self.carrier() {
             Carrier::Uet => self.uet.params.paths.choice,
             Carrier::Ndp => self.ndp.params.paths.choice,
-            Carrier::Stack | Carrier::Roce => EntropyChoice::Flow,
+            Carrier::Stack | Carrier::Roce | Carrier::Homa => EntropyChoice::Flow,
         };
         choice != EntropyChoice::Flow
     }
@@ -213,6 +222,17 @@ impl TcpConfig {
     /// telemetry.
     pub fn ideal_header(&self) -> u64 {
         self.params.header.get()
+    }
+
+    /// Returns the bytes of the shortest packet on the wire, as the ideal completion time counts them.
+    pub fn shortest_frame(&self) -> u64 {
+        if self.carrier() == Carrier::Homa { self.homa.params.shortest_frame.get() } else { 0 }
+    }
+
+    /// Returns whether the ideal completion time has the first packet of a message lead, as Homa's authors have it, and
+    /// not the last one follow.
+    pub fn ideal_leads(&self) -> bool {
+        self.carrier() == Carrier::Homa
     }
 
     /// Returns the limits in the configuration, for controllers that are called through their trait.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::controller::{CubicParams, DctcpParams, SwiftParams};
 use crate::transports::describe::Family;
+use crate::transports::homa::HomaParams;
 use crate::transports::mptcp::MptcpParams;
 use crate::transports::ndp::NdpParams;
 use crate::transports::roce::RoceParams;
@@ -19,13 +20,13 @@ use crate::transports::{Kind, mptcp};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TransportParams {
-    /// The congestion controller: `tcp` (RFC 5681), `cubic` (RFC 9438), `dctcp` (RFC 8257) or `swift` (SIGCOMM
-    /// 2020); or `datagram`: no TCP but packets that leave at `pacing_rate`, or at the rate of the NIC, and are neither
+    /// The congestion controller: `tcp` (RFC 5681), `cubic` (RFC 9438), `dctcp` (RFC 8257) or `swift` (SIGCOMM 2020);
+    /// or `datagram`: no TCP but packets that leave at `pacing_rate`, or at the rate of the NIC, and are neither
     /// acknowledged nor repaired, so that a message is lost with any of its packets. Of the other keys, `segment`,
-    /// `header` (28 B for UDP), `connections` and `priority` apply to datagrams. `dcqcn`, `hpcc`, `timely`,
-    /// `powertcp`, `theta-powertcp`, `roce-dctcp` and `roce-swift` are controllers of RoCE, whose keys are in `roce`;
-    /// `uet-nscc`, `uet-rccc` and `uet` are Ultra Ethernet, whose keys are in `uet`; `ndp` has its keys in `ndp`.
-    /// Default `tcp`.
+    /// `header` (28 B for UDP), `connections` and `priority` apply to datagrams. `dcqcn`, `hpcc`, `timely`, `powertcp`,
+    /// `theta-powertcp`, `roce-dctcp` and `roce-swift` are controllers of RoCE, whose keys are in `roce`; `uet-nscc`,
+    /// `uet-rccc` and `uet` are Ultra Ethernet, whose keys are in `uet`; `ndp` and `homa` have their keys in `ndp` and
+    /// `homa`. Default `tcp`.
     pub kind: Kind,
     /// How losses are repaired: `reno` (RFC 5681: one loss a window), `newreno` (RFC 6582) or `sack`
     /// (RFC 2018 and 6675). Default `sack`.
@@ -177,6 +178,9 @@ pub struct TransportParams {
     /// The keys of NDP.
     #[serde(skip_serializing_if = "NdpParams::is_default")]
     pub ndp: NdpParams,
+    /// Homa, for the kind `homa`.
+    #[serde(skip_serializing_if = "HomaParams::is_default")]
+    pub homa: HomaParams,
     /// The congestion controllers of single workloads, by the workload's name, where it is not `kind`:
     /// `workload.background = "cubic"`. All other keys are for all workloads. Default none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -269,6 +273,7 @@ impl Default for TransportParams {
             roce: RoceParams::default(),
             uet: UetParams::default(),
             ndp: NdpParams::default(),
+            homa: HomaParams::default(),
             workload: BTreeMap::new(),
             mptcp: None,
         }
