@@ -523,6 +523,12 @@ class RedParams(TypedDict, total=False):
     """How marks follow each other: `spread` evenly over arrivals, by `bytes` and `wait` (ns-2), or `independent`:
     each by the base probability alone, where packets that cannot carry a mark pass unharmed, as the switches of
     DCQCN mark (SIGCOMM 2015, section 3.1). Default `spread`."""
+    at: MarkAt
+    """Whether a packet is judged by the queue that it finds (`enqueue`), or, where marks are `independent`, by the
+    queue that it leaves behind (`dequeue`): of data alone, where a port trims. Default `enqueue`."""
+    towards_hosts: bool
+    """Whether ports that lead to hosts mark. Without, a receiver whose credit keeps that queue short is not
+    disturbed by its marks (RCCC). Default true."""
     limit: Bytes
     """Drops an arriving packet if the bytes already waiting reach this. Default none, so that only the port's
     buffer limits the queue. The HULL reproduction's switch had `"500KB"`."""
@@ -820,7 +826,8 @@ class TransportParams(TypedDict, total=False):
     neither acknowledged nor repaired, so that a message is lost with any of its packets. Of the other keys,
     `segment`, `header` (28 B for UDP), `connections` and `priority` apply to datagrams. `dcqcn`, `hpcc`,
     `timely`, `powertcp`, `theta-powertcp`, `roce-dctcp` and `roce-swift` are controllers of RoCE, whose keys are
-    in `roce`. Default `tcp`."""
+    in `roce`; `uet-nscc`, `uet-rccc` and `uet` are Ultra Ethernet, whose keys are in `uet`; `homa` is Homa,
+    whose keys are in `homa`. Default `tcp`."""
     recovery: Recovery
     """How losses are repaired: `reno` (RFC 5681: one loss a window), `newreno` (RFC 6582) or `sack` (RFC 2018 and
     6675). Default `sack`."""
@@ -953,6 +960,10 @@ class TransportParams(TypedDict, total=False):
     """Swift's target delay, and how its window follows it."""
     roce: RoceParams
     """Queue pairs of RoCE, and their controllers."""
+    uet: UetParams
+    """Packet delivery contexts, for the kinds of Ultra Ethernet."""
+    homa: HomaParams
+    """Homa, for the kind `homa`."""
     workload: Mapping[str, Kind]
     """The congestion controllers of single workloads, by the workload's name, where it is not `kind`:
     `workload.background = "cubic"`. All other keys are for all workloads. Default none."""
@@ -962,6 +973,7 @@ class TransportParams(TypedDict, total=False):
         "dcqcn-paper",
         "dctcp",
         "detail",
+        "homa",
         "hpcc",
         "hull",
         "linux",
@@ -971,6 +983,9 @@ class TransportParams(TypedDict, total=False):
         "roce-nic",
         "swift",
         "timely",
+        "uet-nscc",
+        "uet-rccc",
+        "uet",
     ]
     """Only in `[transports.NAME]`: the scheme whose transport it is, laid below the keys beside it."""
 
@@ -1189,6 +1204,104 @@ class RoceDctcpParams(TypedDict, total=False):
     round-trip time, which is the 615 Mb/s of HPCC's runs (1,000 B in 13 us)."""
     min_rate: Rate
     """The lowest rate: more than 0. Default absent: 1 % of the NIC's rate, as 1 Gb/s in HPCC's runs."""
+
+
+class UetParams(TypedDict, total=False):
+    """Packet delivery contexts of Ultra Ethernet, for the kinds of transport `uet-nscc`, `uet-rccc` and `uet`
+    (both). Of the other keys of `[transport]`, `segment` (4086 B there), `header` (64 B), `connections` and
+    `priority` apply."""
+    base_rtt: Span
+    """The network's base round-trip time R, from which the constants of congestion control follow: more than 0.
+    Default absent: the longest of an idle path with a full packet and its acknowledgement, over all hosts."""
+    max_window: Bytes
+    """The most that may be outstanding, and the credit with which a sender begins: more than 0. Default absent: 1.5
+    times the bytes that the NIC sends in `base_rtt`."""
+    trimming: bool
+    """Whether switches trim packets: then the target of the queueing delay is 0.75 R in place of R. Default true."""
+    ack_after: Bytes
+    """Bytes that arrive, headers included, before a receiver acknowledges unasked; 1 B for every packet. Default
+    16,384 B."""
+    control_size: Bytes
+    """Bytes of an acknowledgement, a negative one, a grant or a request on the wire: 1 to 256 B. Default 64 B."""
+    min_rto: Span
+    """The time without an answer after which a packet is sent again; doubled with each timeout in a row, up to 64
+    times: more than 0. Default 100 us."""
+    overtaken_is_lost: bool
+    """Whether a sender takes packets for lost that many others have overtaken: for networks that do not trim.
+    Default false."""
+    paths: EntropyParams
+    """How the packets of a connection choose their paths."""
+    nscc: NsccParams
+    """The window of a sender (NSCC)."""
+    rccc: RcccParams
+    """The credit of receivers (RCCC)."""
+
+
+class EntropyParams(TypedDict, total=False):
+    """The choice of the entropy value of each packet, by the sender."""
+    choice: EntropyChoice
+    """`flow`: one value, so that a connection keeps its path. `oblivious`: all values in a new order each pass.
+    `bitmap`: the same, without the values that met marks, trimming or timeouts. `reps`: the last eight values
+    that came back without a mark, each once, and a random one where there is none. `mixed`: a value that came
+    back without a mark, or the next of `bitmap`. Default `mixed`, as in the published simulator."""
+    values: int
+    """The number of values: a power of two, 1 to 4096. Default 64."""
+    frozen: Span
+    """The time after a timeout for which `reps` only repeats the values that it has: 0 or more. Default 10 ms."""
+
+
+class NsccParams(TypedDict, total=False):
+    """The window of a sender: NSCC's targets and gains, which defaults derive from R and the rate of the NIC."""
+    target_delay: Span
+    """The queueing delay that is aimed at: more than 0. Default absent: 0.75 R where switches trim, otherwise R."""
+    quick_adapt: bool
+    """Whether the window falls at once to what arrived in a round trip, if that was little. Default true."""
+    fast_increase: bool
+    """Whether the window grows by a share of what is acknowledged while no queue is seen. Default true."""
+
+
+class RcccParams(TypedDict, total=False):
+    """The credit of a receiver."""
+    quantum: Bytes
+    """The unit of credit: 1 B to 16,384 B. Default 256 B."""
+    quanta: int
+    """The units that a grant (PULL) has at most: 1 or more. Default 64."""
+    share: float
+    """The share of its NIC's rate that a receiver grants: more than 0, at most 1. Default 0.99."""
+
+
+class HomaParams(TypedDict, total=False):
+    """Homa, for the kind of transport `homa`. Of the other keys of `[transport]`, `segment` (1472 B there: Homa's
+    header and data), `header` (66 B: IP, UDP and Ethernet with preamble and gap) and `connections`
+    (`per-message`) apply. Switches need `order = "priorities"`. Priorities are 0 to 7; control packets have 7."""
+    rtt_bytes: Bytes
+    """The bytes on the wire that the host's link carries in a round trip, one full packet one way and the grant
+    back: more than `control_size`, at most 1 GB. So much of a message is sent unscheduled, and so much of it is
+    in flight. Default 10,000 B."""
+    scheduled_levels: int
+    """The priorities of scheduled packets, the lowest of the eight: 1 to 7. Default 7."""
+    degree: int
+    """The senders to which a host grants at a time (overcommitment): 1 or more. Default absent: `scheduled_levels`."""
+    cutoffs: Sequence[Bytes]
+    """The bytes left of a message up to which its unscheduled packets have priority 7, 6, and so on, in ascending
+    order: at most 7 less `scheduled_levels`. Default absent: computed from the distribution of the workload's
+    sizes where that has a `cdf`; otherwise all unscheduled packets have priority 7."""
+    tail_boost: bool
+    """Whether the last `rtt_bytes` of a scheduled message have the priority of unscheduled packets. Default true."""
+    unscheduled_header: Bytes
+    """Homa's header of unscheduled packets: at most 200 B, less than `segment`. Default 30 B."""
+    scheduled_header: Bytes
+    """Homa's header of scheduled packets: at most 200 B, less than `segment`. Default 16 B."""
+    control_size: Bytes
+    """Bytes of a grant, an acknowledgement, a RESEND or a probe on the wire: 1 to 256 B. Default 84 B."""
+    shortest_frame: Bytes
+    """Bytes of the shortest packet on the wire: at most 256 B. Default 84 B."""
+    repair: bool
+    """Whether receivers acknowledge messages and ask again for missing bytes. False is for networks that lose
+    nothing, as the authors' simulator. Default true."""
+    resend_after: Span
+    """The silence after which a receiver asks for the granted bytes that it misses, and a sender asks whether the
+    message has arrived: more than 0. Default 5 ms."""
 
 
 class MptcpParams(TypedDict, total=False):
@@ -2512,6 +2625,12 @@ class RedParamsPartial(TypedDict, total=False):
     """How marks follow each other: `spread` evenly over arrivals, by `bytes` and `wait` (ns-2), or `independent`:
     each by the base probability alone, where packets that cannot carry a mark pass unharmed, as the switches of
     DCQCN mark (SIGCOMM 2015, section 3.1). Default `spread`."""
+    at: MarkAt
+    """Whether a packet is judged by the queue that it finds (`enqueue`), or, where marks are `independent`, by the
+    queue that it leaves behind (`dequeue`): of data alone, where a port trims. Default `enqueue`."""
+    towards_hosts: bool
+    """Whether ports that lead to hosts mark. Without, a receiver whose credit keeps that queue short is not
+    disturbed by its marks (RCCC). Default true."""
     limit: Bytes
     """Drops an arriving packet if the bytes already waiting reach this. Default none, so that only the port's
     buffer limits the queue. The HULL reproduction's switch had `"500KB"`."""
@@ -2809,7 +2928,8 @@ class TransportParamsPartial(TypedDict, total=False):
     neither acknowledged nor repaired, so that a message is lost with any of its packets. Of the other keys,
     `segment`, `header` (28 B for UDP), `connections` and `priority` apply to datagrams. `dcqcn`, `hpcc`,
     `timely`, `powertcp`, `theta-powertcp`, `roce-dctcp` and `roce-swift` are controllers of RoCE, whose keys are
-    in `roce`. Default `tcp`."""
+    in `roce`; `uet-nscc`, `uet-rccc` and `uet` are Ultra Ethernet, whose keys are in `uet`; `homa` is Homa,
+    whose keys are in `homa`. Default `tcp`."""
     recovery: Recovery
     """How losses are repaired: `reno` (RFC 5681: one loss a window), `newreno` (RFC 6582) or `sack` (RFC 2018 and
     6675). Default `sack`."""
@@ -2942,6 +3062,10 @@ class TransportParamsPartial(TypedDict, total=False):
     """Swift's target delay, and how its window follows it."""
     roce: RoceParamsPartial
     """Queue pairs of RoCE, and their controllers."""
+    uet: UetParamsPartial
+    """Packet delivery contexts, for the kinds of Ultra Ethernet."""
+    homa: HomaParamsPartial
+    """Homa, for the kind `homa`."""
     workload: Mapping[str, Kind]
     """The congestion controllers of single workloads, by the workload's name, where it is not `kind`:
     `workload.background = "cubic"`. All other keys are for all workloads. Default none."""
@@ -2951,6 +3075,7 @@ class TransportParamsPartial(TypedDict, total=False):
         "dcqcn-paper",
         "dctcp",
         "detail",
+        "homa",
         "hpcc",
         "hull",
         "linux",
@@ -2960,6 +3085,9 @@ class TransportParamsPartial(TypedDict, total=False):
         "roce-nic",
         "swift",
         "timely",
+        "uet-nscc",
+        "uet-rccc",
+        "uet",
     ]
     """Only in `[transports.NAME]`: the scheme whose transport it is, laid below the keys beside it."""
 
@@ -3178,6 +3306,104 @@ class RoceDctcpParamsPartial(TypedDict, total=False):
     round-trip time, which is the 615 Mb/s of HPCC's runs (1,000 B in 13 us)."""
     min_rate: Rate
     """The lowest rate: more than 0. Default absent: 1 % of the NIC's rate, as 1 Gb/s in HPCC's runs."""
+
+
+class UetParamsPartial(TypedDict, total=False):
+    """Packet delivery contexts of Ultra Ethernet, for the kinds of transport `uet-nscc`, `uet-rccc` and `uet`
+    (both). Of the other keys of `[transport]`, `segment` (4086 B there), `header` (64 B), `connections` and
+    `priority` apply."""
+    base_rtt: Span
+    """The network's base round-trip time R, from which the constants of congestion control follow: more than 0.
+    Default absent: the longest of an idle path with a full packet and its acknowledgement, over all hosts."""
+    max_window: Bytes
+    """The most that may be outstanding, and the credit with which a sender begins: more than 0. Default absent: 1.5
+    times the bytes that the NIC sends in `base_rtt`."""
+    trimming: bool
+    """Whether switches trim packets: then the target of the queueing delay is 0.75 R in place of R. Default true."""
+    ack_after: Bytes
+    """Bytes that arrive, headers included, before a receiver acknowledges unasked; 1 B for every packet. Default
+    16,384 B."""
+    control_size: Bytes
+    """Bytes of an acknowledgement, a negative one, a grant or a request on the wire: 1 to 256 B. Default 64 B."""
+    min_rto: Span
+    """The time without an answer after which a packet is sent again; doubled with each timeout in a row, up to 64
+    times: more than 0. Default 100 us."""
+    overtaken_is_lost: bool
+    """Whether a sender takes packets for lost that many others have overtaken: for networks that do not trim.
+    Default false."""
+    paths: EntropyParamsPartial
+    """How the packets of a connection choose their paths."""
+    nscc: NsccParamsPartial
+    """The window of a sender (NSCC)."""
+    rccc: RcccParamsPartial
+    """The credit of receivers (RCCC)."""
+
+
+class EntropyParamsPartial(TypedDict, total=False):
+    """The choice of the entropy value of each packet, by the sender."""
+    choice: EntropyChoice
+    """`flow`: one value, so that a connection keeps its path. `oblivious`: all values in a new order each pass.
+    `bitmap`: the same, without the values that met marks, trimming or timeouts. `reps`: the last eight values
+    that came back without a mark, each once, and a random one where there is none. `mixed`: a value that came
+    back without a mark, or the next of `bitmap`. Default `mixed`, as in the published simulator."""
+    values: int
+    """The number of values: a power of two, 1 to 4096. Default 64."""
+    frozen: Span
+    """The time after a timeout for which `reps` only repeats the values that it has: 0 or more. Default 10 ms."""
+
+
+class NsccParamsPartial(TypedDict, total=False):
+    """The window of a sender: NSCC's targets and gains, which defaults derive from R and the rate of the NIC."""
+    target_delay: Span
+    """The queueing delay that is aimed at: more than 0. Default absent: 0.75 R where switches trim, otherwise R."""
+    quick_adapt: bool
+    """Whether the window falls at once to what arrived in a round trip, if that was little. Default true."""
+    fast_increase: bool
+    """Whether the window grows by a share of what is acknowledged while no queue is seen. Default true."""
+
+
+class RcccParamsPartial(TypedDict, total=False):
+    """The credit of a receiver."""
+    quantum: Bytes
+    """The unit of credit: 1 B to 16,384 B. Default 256 B."""
+    quanta: int
+    """The units that a grant (PULL) has at most: 1 or more. Default 64."""
+    share: float
+    """The share of its NIC's rate that a receiver grants: more than 0, at most 1. Default 0.99."""
+
+
+class HomaParamsPartial(TypedDict, total=False):
+    """Homa, for the kind of transport `homa`. Of the other keys of `[transport]`, `segment` (1472 B there: Homa's
+    header and data), `header` (66 B: IP, UDP and Ethernet with preamble and gap) and `connections`
+    (`per-message`) apply. Switches need `order = "priorities"`. Priorities are 0 to 7; control packets have 7."""
+    rtt_bytes: Bytes
+    """The bytes on the wire that the host's link carries in a round trip, one full packet one way and the grant
+    back: more than `control_size`, at most 1 GB. So much of a message is sent unscheduled, and so much of it is
+    in flight. Default 10,000 B."""
+    scheduled_levels: int
+    """The priorities of scheduled packets, the lowest of the eight: 1 to 7. Default 7."""
+    degree: int
+    """The senders to which a host grants at a time (overcommitment): 1 or more. Default absent: `scheduled_levels`."""
+    cutoffs: Sequence[Bytes]
+    """The bytes left of a message up to which its unscheduled packets have priority 7, 6, and so on, in ascending
+    order: at most 7 less `scheduled_levels`. Default absent: computed from the distribution of the workload's
+    sizes where that has a `cdf`; otherwise all unscheduled packets have priority 7."""
+    tail_boost: bool
+    """Whether the last `rtt_bytes` of a scheduled message have the priority of unscheduled packets. Default true."""
+    unscheduled_header: Bytes
+    """Homa's header of unscheduled packets: at most 200 B, less than `segment`. Default 30 B."""
+    scheduled_header: Bytes
+    """Homa's header of scheduled packets: at most 200 B, less than `segment`. Default 16 B."""
+    control_size: Bytes
+    """Bytes of a grant, an acknowledgement, a RESEND or a probe on the wire: 1 to 256 B. Default 84 B."""
+    shortest_frame: Bytes
+    """Bytes of the shortest packet on the wire: at most 256 B. Default 84 B."""
+    repair: bool
+    """Whether receivers acknowledge messages and ask again for missing bytes. False is for networks that lose
+    nothing, as the authors' simulator. Default true."""
+    resend_after: Span
+    """The silence after which a receiver asks for the granted bytes that it misses, and a sender asks whether the
+    message has arrived: more than 0. Default 5 ms."""
 
 
 class MptcpParamsPartial(TypedDict, total=False):
@@ -3962,6 +4188,7 @@ class Variant(TypedDict, total=False):
         "dcqcn-paper",
         "dctcp",
         "detail",
+        "homa",
         "hpcc",
         "hull",
         "linux",
@@ -3971,6 +4198,9 @@ class Variant(TypedDict, total=False):
         "roce-nic",
         "swift",
         "timely",
+        "uet-nscc",
+        "uet-rccc",
+        "uet",
     ]
     """A scheme by one word, laid below the keys beside it: transport, ports, host and paths."""
 
@@ -4013,6 +4243,7 @@ class ScenarioTable(TypedDict, total=False):
         "dcqcn-paper",
         "dctcp",
         "detail",
+        "homa",
         "hpcc",
         "hull",
         "linux",
@@ -4022,6 +4253,9 @@ class ScenarioTable(TypedDict, total=False):
         "roce-nic",
         "swift",
         "timely",
+        "uet-nscc",
+        "uet-rccc",
+        "uet",
     ]
     """A scheme by one word, laid below the keys beside it: transport, ports, host and paths."""
     include: str
@@ -4154,8 +4388,12 @@ Kind = Literal[
     "theta-powertcp",
     "roce-dctcp",
     "roce-swift",
+    "uet-nscc",
+    "uet-rccc",
+    "uet",
+    "homa",
 ]
-"""A kind of transport: a congestion controller of TCP or of RoCE, or datagrams."""
+"""A kind of transport: a congestion controller of TCP, of RoCE or of Ultra Ethernet, Homa, or datagrams."""
 
 Recovery = Literal["reno", "newreno", "sack"]
 """How losses are repaired."""
@@ -4207,6 +4445,9 @@ HpccReaction = Literal["reference", "per-rtt", "per-ack"]
 
 TimelyForm = Literal["gradient", "patched"]
 """The rule of TIMELY between its two thresholds."""
+
+EntropyChoice = Literal["flow", "oblivious", "bitmap", "reps", "mixed"]
+"""The rule by which entropy values follow each other."""
 
 Coupling = Literal["lia", "uncoupled"]
 """How the congestion windows of a connection's subflows depend on each other."""
