@@ -9,62 +9,19 @@
 //! message with fewer bytes left than the packet that waits, and of a higher priority, is handed over as well: it
 //! overtakes in a NIC with `order = "priorities"`.
 
-use std::collections::BTreeMap;
-
 use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::{HostId, PortId};
-use plimsoll_mechanisms::transports::homa::{GrantScheduler, HomaConfig, SenderQueue};
-use plimsoll_mechanisms::transports::{Carrier, Endpoint};
+use plimsoll_mechanisms::transports::Endpoint;
 use plimsoll_traffic::ConnectionEnd as End;
 use plimsoll_units::Time;
 
 use super::Hosts;
 use super::agenda::Step;
 use super::credit::CREDIT_EVENTS;
+use super::homa_host::Key;
 use super::tcp::announce;
-use super::transports::Transports;
 use super::wire::{PacketAddress, packet_of};
 use crate::sim_hooks::SimFabric;
-
-/// An end of a connection, by the connection's number, and whether it is the server's.
-type Key = (u32, bool);
-
-/// The state of one host, where messages of Homa travel.
-#[derive(Debug)]
-pub(super) struct HomaHost {
-    sending: SenderQueue<Key>,
-    /// The bytes left of the message that sent last, and the priority of the packet.
-    handed: (u64, u8),
-    grants: GrantScheduler<Key>,
-    /// When the next packet of a message may be granted without one that has arrived.
-    next_grant: BTreeMap<Key, Time>,
-    /// The time of the event that the queue has for grants; [`Time::MAX`] if it has none.
-    armed: Time,
-    /// The senders that are granted at a time, and the slots.
-    degree: usize,
-    levels: usize,
-}
-
-impl HomaHost {
-    fn new(config: &HomaConfig) -> HomaHost {
-        HomaHost {
-            sending: SenderQueue::default(),
-            handed: (0, 0),
-            grants: GrantScheduler::default(),
-            next_grant: BTreeMap::new(),
-            armed: Time::MAX,
-            degree: config.degree(),
-            levels: config.params.scheduled_levels.into(),
-        }
-    }
-
-    /// Returns the state of `count` hosts; none without Homa. The first of several transports says how many senders are
-    /// granted at a time.
-    pub(super) fn all(transports: &Transports, count: u32) -> Vec<HomaHost> {
-        let first = transports.all().find(|config| config.carrier() == Carrier::Homa);
-        first.map_or_else(Vec::new, |config| (0..count).map(|_| HomaHost::new(&config.homa)).collect())
-    }
-}
 
 impl Hosts {
     /// Sends what an end of Homa may send, has its host grant what it may, and arms the end's timer.

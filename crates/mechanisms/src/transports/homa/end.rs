@@ -32,7 +32,7 @@ impl HomaEnd {
         self.send.write(now, bytes);
     }
 
-    /// A segment arrived.
+    /// A segment of the other end arrived.
     pub fn on_segment(&mut self, config: &HomaConfig, now: Time, segment: &TcpSegment) -> Delivered {
         self.heard += 1;
         self.types.of(segment.len, segment.flags).received += 1;

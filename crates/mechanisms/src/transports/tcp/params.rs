@@ -175,7 +175,7 @@ pub struct TransportParams {
     /// Packet delivery contexts, for the kinds of Ultra Ethernet.
     #[serde(skip_serializing_if = "UetParams::is_default")]
     pub uet: UetParams,
-    /// The keys of NDP.
+    /// NDP, for the kind `ndp`.
     #[serde(skip_serializing_if = "NdpParams::is_default")]
     pub ndp: NdpParams,
     /// Homa, for the kind `homa`.
