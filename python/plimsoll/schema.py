@@ -826,8 +826,8 @@ class TransportParams(TypedDict, total=False):
     neither acknowledged nor repaired, so that a message is lost with any of its packets. Of the other keys,
     `segment`, `header` (28 B for UDP), `connections` and `priority` apply to datagrams. `dcqcn`, `hpcc`,
     `timely`, `powertcp`, `theta-powertcp`, `roce-dctcp` and `roce-swift` are controllers of RoCE, whose keys are
-    in `roce`; `uet-nscc`, `uet-rccc` and `uet` are Ultra Ethernet, whose keys are in `uet`; `ndp` has its keys
-    in `ndp`. Default `tcp`."""
+    in `roce`; `uet-nscc`, `uet-rccc` and `uet` are Ultra Ethernet, whose keys are in `uet`; `ndp` and `homa`
+    have their keys in `ndp` and `homa`. Default `tcp`."""
     recovery: Recovery
     """How losses are repaired: `reno` (RFC 5681: one loss a window), `newreno` (RFC 6582) or `sack` (RFC 2018 and
     6675). Default `sack`."""
@@ -963,7 +963,9 @@ class TransportParams(TypedDict, total=False):
     uet: UetParams
     """Packet delivery contexts, for the kinds of Ultra Ethernet."""
     ndp: NdpParams
-    """The keys of NDP."""
+    """NDP, for the kind `ndp`."""
+    homa: HomaParams
+    """Homa, for the kind `homa`."""
     workload: Mapping[str, Kind]
     """The congestion controllers of single workloads, by the workload's name, where it is not `kind`:
     `workload.background = "cubic"`. All other keys are for all workloads. Default none."""
@@ -973,6 +975,7 @@ class TransportParams(TypedDict, total=False):
         "dcqcn-paper",
         "dctcp",
         "detail",
+        "homa",
         "hpcc",
         "hull",
         "linux",
@@ -1325,6 +1328,40 @@ class NdpPaths(TypedDict, total=False):
     """The number of values that switches hash to choose a path: a power of two, 1 to 4096. Default absent: a value
     for each path, which it names, as in a source route; where a path has more than two choices between links, or
     one between more than 128, and in graphs, 256 values that are hashed."""
+
+
+class HomaParams(TypedDict, total=False):
+    """Homa, for the kind of transport `homa`. Of the other keys of `[transport]`, `segment` (1472 B there: Homa's
+    header and data), `header` (66 B: IP, UDP and Ethernet with preamble and gap) and `connections`
+    (`per-message`) apply. Switches need `order = "priorities"`. Priorities are 0 to 7; control packets have 7."""
+    rtt_bytes: Bytes
+    """The bytes on the wire that the host's link carries in a round trip, one full packet one way and the grant
+    back: more than `control_size`, at most 1 GB. So much of a message is sent unscheduled, and so much of it is
+    in flight. Default 10,000 B."""
+    scheduled_levels: int
+    """The priorities of scheduled packets, the lowest of the eight: 1 to 7. Default 7."""
+    degree: int
+    """The senders to which a host grants at a time (overcommitment): 1 or more. Default absent: `scheduled_levels`."""
+    cutoffs: Sequence[Bytes]
+    """The bytes left of a message up to which its unscheduled packets have priority 7, 6, and so on, in ascending
+    order: at most 7 less `scheduled_levels`. Default absent: computed from the distribution of the workload's
+    sizes where that has a `cdf`; otherwise all unscheduled packets have priority 7."""
+    tail_boost: bool
+    """Whether the last `rtt_bytes` of a scheduled message have the priority of unscheduled packets. Default true."""
+    unscheduled_header: Bytes
+    """Homa's header of unscheduled packets: at most 200 B, less than `segment`. Default 30 B."""
+    scheduled_header: Bytes
+    """Homa's header of scheduled packets: at most 200 B, less than `segment`. Default 16 B."""
+    control_size: Bytes
+    """Bytes of a grant, an acknowledgement, a RESEND or a probe on the wire: 1 to 256 B. Default 84 B."""
+    shortest_frame: Bytes
+    """Bytes of the shortest packet on the wire: at most 256 B. Default 84 B."""
+    repair: bool
+    """Whether receivers acknowledge messages and ask again for missing bytes. False is for networks that lose
+    nothing, as the authors' simulator. Default true."""
+    resend_after: Span
+    """The silence after which a receiver asks for the granted bytes that it misses, and a sender asks whether the
+    message has arrived: more than 0. Default 5 ms."""
 
 
 class MptcpParams(TypedDict, total=False):
@@ -2951,8 +2988,8 @@ class TransportParamsPartial(TypedDict, total=False):
     neither acknowledged nor repaired, so that a message is lost with any of its packets. Of the other keys,
     `segment`, `header` (28 B for UDP), `connections` and `priority` apply to datagrams. `dcqcn`, `hpcc`,
     `timely`, `powertcp`, `theta-powertcp`, `roce-dctcp` and `roce-swift` are controllers of RoCE, whose keys are
-    in `roce`; `uet-nscc`, `uet-rccc` and `uet` are Ultra Ethernet, whose keys are in `uet`; `ndp` has its keys
-    in `ndp`. Default `tcp`."""
+    in `roce`; `uet-nscc`, `uet-rccc` and `uet` are Ultra Ethernet, whose keys are in `uet`; `ndp` and `homa`
+    have their keys in `ndp` and `homa`. Default `tcp`."""
     recovery: Recovery
     """How losses are repaired: `reno` (RFC 5681: one loss a window), `newreno` (RFC 6582) or `sack` (RFC 2018 and
     6675). Default `sack`."""
@@ -3088,7 +3125,9 @@ class TransportParamsPartial(TypedDict, total=False):
     uet: UetParamsPartial
     """Packet delivery contexts, for the kinds of Ultra Ethernet."""
     ndp: NdpParamsPartial
-    """The keys of NDP."""
+    """NDP, for the kind `ndp`."""
+    homa: HomaParamsPartial
+    """Homa, for the kind `homa`."""
     workload: Mapping[str, Kind]
     """The congestion controllers of single workloads, by the workload's name, where it is not `kind`:
     `workload.background = "cubic"`. All other keys are for all workloads. Default none."""
@@ -3098,6 +3137,7 @@ class TransportParamsPartial(TypedDict, total=False):
         "dcqcn-paper",
         "dctcp",
         "detail",
+        "homa",
         "hpcc",
         "hull",
         "linux",
@@ -3450,6 +3490,40 @@ class NdpPathsPartial(TypedDict, total=False):
     """The number of values that switches hash to choose a path: a power of two, 1 to 4096. Default absent: a value
     for each path, which it names, as in a source route; where a path has more than two choices between links, or
     one between more than 128, and in graphs, 256 values that are hashed."""
+
+
+class HomaParamsPartial(TypedDict, total=False):
+    """Homa, for the kind of transport `homa`. Of the other keys of `[transport]`, `segment` (1472 B there: Homa's
+    header and data), `header` (66 B: IP, UDP and Ethernet with preamble and gap) and `connections`
+    (`per-message`) apply. Switches need `order = "priorities"`. Priorities are 0 to 7; control packets have 7."""
+    rtt_bytes: Bytes
+    """The bytes on the wire that the host's link carries in a round trip, one full packet one way and the grant
+    back: more than `control_size`, at most 1 GB. So much of a message is sent unscheduled, and so much of it is
+    in flight. Default 10,000 B."""
+    scheduled_levels: int
+    """The priorities of scheduled packets, the lowest of the eight: 1 to 7. Default 7."""
+    degree: int
+    """The senders to which a host grants at a time (overcommitment): 1 or more. Default absent: `scheduled_levels`."""
+    cutoffs: Sequence[Bytes]
+    """The bytes left of a message up to which its unscheduled packets have priority 7, 6, and so on, in ascending
+    order: at most 7 less `scheduled_levels`. Default absent: computed from the distribution of the workload's
+    sizes where that has a `cdf`; otherwise all unscheduled packets have priority 7."""
+    tail_boost: bool
+    """Whether the last `rtt_bytes` of a scheduled message have the priority of unscheduled packets. Default true."""
+    unscheduled_header: Bytes
+    """Homa's header of unscheduled packets: at most 200 B, less than `segment`. Default 30 B."""
+    scheduled_header: Bytes
+    """Homa's header of scheduled packets: at most 200 B, less than `segment`. Default 16 B."""
+    control_size: Bytes
+    """Bytes of a grant, an acknowledgement, a RESEND or a probe on the wire: 1 to 256 B. Default 84 B."""
+    shortest_frame: Bytes
+    """Bytes of the shortest packet on the wire: at most 256 B. Default 84 B."""
+    repair: bool
+    """Whether receivers acknowledge messages and ask again for missing bytes. False is for networks that lose
+    nothing, as the authors' simulator. Default true."""
+    resend_after: Span
+    """The silence after which a receiver asks for the granted bytes that it misses, and a sender asks whether the
+    message has arrived: more than 0. Default 5 ms."""
 
 
 class MptcpParamsPartial(TypedDict, total=False):
@@ -4234,6 +4308,7 @@ class Variant(TypedDict, total=False):
         "dcqcn-paper",
         "dctcp",
         "detail",
+        "homa",
         "hpcc",
         "hull",
         "linux",
@@ -4289,6 +4364,7 @@ class ScenarioTable(TypedDict, total=False):
         "dcqcn-paper",
         "dctcp",
         "detail",
+        "homa",
         "hpcc",
         "hull",
         "linux",
@@ -4438,8 +4514,9 @@ Kind = Literal[
     "uet-rccc",
     "uet",
     "ndp",
+    "homa",
 ]
-"""A kind of transport: a congestion controller of TCP, of RoCE or of Ultra Ethernet, NDP, or datagrams."""
+"""A kind of transport: a congestion controller of TCP, of RoCE or of Ultra Ethernet, NDP, Homa, or datagrams."""
 
 Recovery = Literal["reno", "newreno", "sack"]
 """How losses are repaired."""

@@ -103,7 +103,7 @@ mod tests {
                 "kind = 'timely'\nworkload.other = 'roce-dctcp'\n\
                  roce = { repair = 'selective', operation = 'read', nic.active = 3 }"
             ),
-            "swift cubic roce.dcqcn roce.hpcc roce.powertcp roce.cnp_interval roce.cnp_generation_delay \
+            "swift cubic uet ndp homa roce.dcqcn roce.hpcc roce.powertcp roce.cnp_interval roce.cnp_generation_delay \
              roce.cnp_delay roce.timeout roce.timely.patched_beta"
         );
         assert!(unused("kind = 'hpcc'").contains("roce.window"));
