@@ -212,7 +212,7 @@ impl Entropy {
         let value = self.next_value(now);
         match self.labels {
             None => value,
-            Some(first) => LABEL as u16 | value % first | value / first << LABEL_BITS,
+            Some(first) => LABEL as u16 | (value % first) | ((value / first) << LABEL_BITS),
         }
     }
 
@@ -230,7 +230,7 @@ impl Entropy {
             EntropyChoice::Oblivious => self.walk(),
             EntropyChoice::Bitmap => self.unpenalised(),
             EntropyChoice::Mixed => self.recycled.pop_front().unwrap_or_else(|| self.unpenalised()),
-            EntropyChoice::Reps => self.from_ring(now),
+            EntropyChoice::Reps => self.repeated(now),
             EntropyChoice::Random => self.below(self.values),
             EntropyChoice::Permutation => self.shuffled(),
             EntropyChoice::Penalties => self.unavoided(),
@@ -288,7 +288,7 @@ impl Entropy {
 
     /// Returns a random number below `end`.
     fn below(&mut self, end: u16) -> u16 {
-        (u64::from(self.draw() as u32) * u64::from(end) >> 32) as u16
+        ((u64::from(self.draw() as u32) * u64::from(end)) >> 32) as u16
     }
 
     /// Returns the next value of the present permutation; behind its end it is shuffled.
@@ -386,7 +386,7 @@ impl Entropy {
         self.reps.ring.push_back((value, true));
     }
 
-    fn from_ring(&mut self, now: Time) -> u16 {
+    fn repeated(&mut self, now: Time) -> u16 {
         let reps = &mut self.reps;
         if let Some(until) = reps.frozen_until {
             if now < until && !reps.ring.is_empty() {
@@ -502,7 +502,7 @@ mod tests {
         assert_eq!(paths, all);
         assert_eq!(PathLabel::of(4_095), None);
         assert!((0..18).all(|value| {
-            let carried = LABEL as u16 | value % 6 | value / 6 << LABEL_BITS;
+            let carried = LABEL as u16 | (value % 6) | ((value / 6) << LABEL_BITS);
             labels.value_of(carried) == value
         }));
     }
