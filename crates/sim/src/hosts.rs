@@ -133,6 +133,8 @@ struct HostRules {
     holds_received: bool,
     /// Acknowledgements return stamps of ports.
     has_telemetry: bool,
+    /// Receivers grant some transport what it sends.
+    grants: bool,
     /// The transport waits for room in the NIC queue.
     backpressure: bool,
     /// An end that finds no room in the NIC stays ahead of ends that have sent.
@@ -183,6 +185,7 @@ impl Hosts {
                 holds_back: model.waits_for_room() || segmentation.is_some() || classes.is_some(),
                 holds_received: receive_offload.is_some() || reorder_buffers.is_some(),
                 has_telemetry: model.has_telemetry(),
+                grants: model.families().any(|family| family.carrier.grants()),
                 backpressure,
                 keeps_turns: is_hybrid || model.families().any(|family| family.carrier.is_nic()),
                 only_pairs_wait: !is_hybrid && !backpressure,

@@ -42,6 +42,11 @@ impl Carrier {
         self != Carrier::Stack
     }
 
+    /// Returns whether receivers grant what is sent.
+    pub fn grants(self) -> bool {
+        matches!(self, Carrier::Uet | Carrier::Ndp | Carrier::Homa)
+    }
+
     /// Returns whether a receiver has a use for a packet whose payload was trimmed.
     pub fn takes_trimmed(self) -> bool {
         self.chooses_paths()

@@ -21,7 +21,7 @@ use crate::sim_hooks::SimFabric;
 impl Hosts {
     /// Prepares an end for sending: one of Ultra Ethernet is told how many senders share its NIC, and an answer of NDP
     /// may hold a pull.
-    pub(super) fn prepare_credit(&mut self, now: Time, fabric: &SimFabric, number: u32, end: End) {
+    fn prepare_credit(&mut self, now: Time, fabric: &SimFabric, number: u32, end: End) {
         let Some(open) = self.connections.get_mut(number) else { return };
         let (host, config) = (open.host(end), &self.transports.get(open.transport).ndp);
         let Endpoint::Ndp(ndp) = &mut open.half(end).endpoint else { return self.share_nic(number, end) };
@@ -29,6 +29,25 @@ impl Hosts {
         if pacer.is_free(now) && ndp.pulls_in_answer() {
             pacer.pay(now, config.pull_interval(fabric.network().link(PortId(host.0)).rate));
         }
+    }
+
+    /// Prepares an end whose receivers grant what it sends, before it sends. Returns whether it has sent: an end of Homa,
+    /// by its host's own queue.
+    #[cold]
+    pub(super) fn prepare_grants(
+        &mut self,
+        now: Time,
+        fabric: &mut SimFabric,
+        number: u32,
+        end: End,
+    ) -> bool {
+        let Some(open) = self.connections.get(number) else { return false };
+        match &open.half_of(end).endpoint {
+            Endpoint::Tcp(_) | Endpoint::Roce(_) => {}
+            Endpoint::Uet(_) | Endpoint::Ndp(_) => self.prepare_credit(now, fabric, number, end),
+            Endpoint::Homa(_) => self.send_homa(now, fabric, number, end),
+        }
+        matches!(self.connections.get(number), Some(open) if matches!(open.half_of(end).endpoint, Endpoint::Homa(_)))
     }
 
     /// Tells an end how many senders share its NIC, itself included, before it sends.

@@ -173,18 +173,15 @@ impl Hosts {
 
     /// Sends all segments that the end may send now, and arms its timer.
     pub(super) fn send_from(&mut self, now: Time, fabric: &mut SimFabric, number: u32, end: End) {
+        if self.rules.grants && self.prepare_grants(now, fabric, number, end) {
+            return;
+        }
         let Some(connection) = self.connections.get_mut(number) else {
             self.send_multipath(now, fabric, number, end);
             return self.send_datagrams(now, fabric, number, end);
         };
-        if matches!(connection.half(end).endpoint, Endpoint::Homa(_)) {
-            return self.send_homa(now, fabric, number, end);
-        }
-        let takes_credit = matches!(connection.half(end).endpoint, Endpoint::Uet(_) | Endpoint::Ndp(_));
-        if takes_credit {
-            self.prepare_credit(now, fabric, number, end);
-        }
-        let Some(connection) = self.connections.get_mut(number) else { return };
+        let takes_credit =
+            self.rules.grants && matches!(connection.half(end).endpoint, Endpoint::Uet(_) | Endpoint::Ndp(_));
         let (src, dst) = (connection.host(end), connection.host(end.other()));
         let address = PacketAddress { flow: number, src, dst, from_server: end == End::Server };
         let (workload, transport) = (connection.workload, self.transports.get(connection.transport));
