@@ -31,8 +31,8 @@ impl Hosts {
         }
     }
 
-    /// Prepares an end whose receivers grant what it sends, before it sends. Returns whether it has sent: an end of Homa,
-    /// by its host's own queue.
+    /// Prepares an end whose receivers grant what it sends, before it sends. Returns whether it has sent: an end of
+    /// Homa, by its host's own queue.
     #[cold]
     pub(super) fn prepare_grants(
         &mut self,
