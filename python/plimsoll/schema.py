@@ -1283,9 +1283,10 @@ class NsccParams(TypedDict, total=False):
 
 
 class RcccParams(TypedDict, total=False):
-    """The credit of a receiver."""
+    """The credit that receivers grant (RCCC): its unit, the size of a grant, and the share of the link."""
     quantum: Bytes
-    """The unit of credit: 1 B to 16,384 B. Default 256 B."""
+    """The unit of credit: 1 B to 16,384 B. A sender asks for at most 10,000 of them ahead, so a window of more than
+    2.5 MB needs a larger one than the default. Default 256 B."""
     quanta: int
     """The units that a grant (PULL) has at most: 1 or more. Default 64."""
     share: float
@@ -3445,9 +3446,10 @@ class NsccParamsPartial(TypedDict, total=False):
 
 
 class RcccParamsPartial(TypedDict, total=False):
-    """The credit of a receiver."""
+    """The credit that receivers grant (RCCC): its unit, the size of a grant, and the share of the link."""
     quantum: Bytes
-    """The unit of credit: 1 B to 16,384 B. Default 256 B."""
+    """The unit of credit: 1 B to 16,384 B. A sender asks for at most 10,000 of them ahead, so a window of more than
+    2.5 MB needs a larger one than the default. Default 256 B."""
     quanta: int
     """The units that a grant (PULL) has at most: 1 or more. Default 64."""
     share: float
@@ -4573,7 +4575,7 @@ HpccForm = Literal["window", "rate"]
 """The quantity that HPCC computes."""
 
 HpccReferences = Literal["one", "per-link"]
-"""The reference values of HPCC."""
+"""The windows or rates from which HPCC computes: one for all links, or one for each."""
 
 TimelyForm = Literal["gradient", "patched"]
 """The rule of TIMELY between its two thresholds."""

@@ -11,6 +11,8 @@ pub mod entropy;
 pub mod homa;
 pub mod mptcp;
 pub mod ndp;
+mod nic_end;
+mod numbers;
 mod packet_types;
 pub mod roce;
 mod sent_packets;
@@ -23,6 +25,8 @@ use serde::{Deserialize, Serialize};
 
 pub use describe::{Carrier, Description, Family, Feature, HostWide};
 pub use endpoint::{Endpoint, PathFacts};
+pub use nic_end::NicEnd;
+pub use numbers::nearest;
 pub use packet_types::{PacketTypes, TypeCounts};
 pub use unused::{UnusedKey, unused_keys};
 

@@ -72,7 +72,7 @@ impl<K> PullPacer<K> {
     }
 }
 
-/// Why a sender gets credit.
+/// The list of a host's pacer in which a sender waits for credit, and so the reason for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CreditWant {
     /// It has data for which it has none.

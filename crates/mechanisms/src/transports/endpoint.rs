@@ -6,6 +6,7 @@ use super::describe::Carrier;
 use super::entropy::PathChoices;
 use super::homa::HomaEnd;
 use super::ndp::NdpEnd;
+use super::nic_end::NicEnd;
 use super::roce::QueuePair;
 use super::uet::Pdc;
 use crate::tcp::{self, Counters, Delivered, Offer, TcpConfig, TcpSegment, WindowState};
@@ -48,16 +49,37 @@ pub struct PathFacts {
     pub entropy_seed: u64,
 }
 
-/// Calls a method of whichever endpoint it is: TCP's, the queue pair's, the packet delivery context's, NDP's or Homa's.
+/// Calls a method of whichever endpoint it is: TCP's, or that of an end that a NIC carries; of this one, with `$own`
+/// for its family's part of `$config` if that is given.
 macro_rules! of_each {
-    ($self:ident, $tcp:ident => $of_tcp:expr, $pair:ident => $of_pair:expr, $pdc:ident => $of_pdc:expr,
-     $ndp:ident => $of_ndp:expr, $homa:ident => $of_homa:expr) => {
+    ($self:ident, $tcp:pat => $of_tcp:expr, $end:pat => $of_nic:expr) => {
         match $self {
             Endpoint::Tcp($tcp) => $of_tcp,
-            Endpoint::Roce($pair) => $of_pair,
-            Endpoint::Uet($pdc) => $of_pdc,
-            Endpoint::Ndp($ndp) => $of_ndp,
-            Endpoint::Homa($homa) => $of_homa,
+            Endpoint::Roce($end) => $of_nic,
+            Endpoint::Uet($end) => $of_nic,
+            Endpoint::Ndp($end) => $of_nic,
+            Endpoint::Homa($end) => $of_nic,
+        }
+    };
+    ($self:ident, $config:ident, $tcp:pat => $of_tcp:expr, $end:ident, $own:ident => $of_nic:expr) => {
+        match $self {
+            Endpoint::Tcp($tcp) => $of_tcp,
+            Endpoint::Roce($end) => {
+                let $own = QueuePair::config($config);
+                $of_nic
+            }
+            Endpoint::Uet($end) => {
+                let $own = Pdc::config($config);
+                $of_nic
+            }
+            Endpoint::Ndp($end) => {
+                let $own = NdpEnd::config($config);
+                $of_nic
+            }
+            Endpoint::Homa($end) => {
+                let $own = HomaEnd::config($config);
+                $of_nic
+            }
         }
     };
 }
@@ -76,33 +98,41 @@ impl Endpoint {
 
     /// Returns whether the controller may take account of the path ([`Endpoint::set_path`]).
     pub fn regards_path(&self) -> bool {
-        of_each!(self, tcp => tcp.regards_path(), _pair => true, _pdc => true, _ndp => true, _homa => false)
+        match self {
+            Endpoint::Tcp(tcp) => tcp.regards_path(),
+            Endpoint::Roce(_) | Endpoint::Uet(_) | Endpoint::Ndp(_) => true,
+            Endpoint::Homa(_) => false,
+        }
     }
 
     /// Tells the controller the path of this end's packets.
     pub fn set_path(&mut self, config: &TcpConfig, path: PathFacts) {
-        of_each!(self,
-            tcp => tcp.set_path(path.switches),
-            pair => pair.set_path(&config.roce, path.nic_rate, path.round_trip, path.switches),
-            pdc => pdc.set_path(&config.uet, path.nic_rate, path.longest_round_trip, path.entropy_seed),
-            ndp => ndp.set_path(&config.ndp, path.round_trip, path.choices, path.entropy_seed),
-            _homa => ());
+        match self {
+            Endpoint::Tcp(tcp) => tcp.set_path(path.switches),
+            Endpoint::Roce(pair) => {
+                pair.set_path(&config.roce, path.nic_rate, path.round_trip, path.switches);
+            }
+            Endpoint::Uet(pdc) => {
+                pdc.set_path(&config.uet, path.nic_rate, path.longest_round_trip, path.entropy_seed);
+            }
+            Endpoint::Ndp(ndp) => {
+                ndp.set_path(&config.ndp, path.round_trip, path.choices, path.entropy_seed);
+            }
+            Endpoint::Homa(_) => {}
+        }
     }
 
     /// The application appends a message of `bytes` bytes.
     #[inline]
     pub fn write(&mut self, config: &TcpConfig, now: Time, bytes: u64) {
-        of_each!(self,
-            tcp => tcp.write(config, now, bytes),
-            pair => pair.write(&config.roce, now, bytes),
-            pdc => pdc.write(bytes),
-            ndp => ndp.write(&config.ndp, now, bytes),
-            homa => homa.write(now, bytes));
+        of_each!(self, config, tcp => tcp.write(config, now, bytes), end, own => end.write(own, now, bytes));
     }
 
     /// The application posts a READ of the other end's next message, of `bytes` bytes; with RoCE only.
     pub fn read(&mut self, config: &TcpConfig, now: Time, bytes: u64) {
-        of_each!(self, _tcp => (), pair => pair.read(&config.roce, now, bytes), _pdc => (), _ndp => (), _homa => ());
+        if let Endpoint::Roce(pair) = self {
+            pair.read(&config.roce, now, bytes);
+        }
     }
 
     /// A segment arrived. `stamps` returns the telemetry that came with it; only RoCE asks.
@@ -114,171 +144,106 @@ impl Endpoint {
         segment: &TcpSegment,
         stamps: impl FnOnce() -> Option<Stamps>,
     ) -> Delivered {
-        of_each!(self,
-            tcp => tcp.on_segment(config, now, segment),
-            pair => pair.on_segment(&config.roce, now, segment, stamps().as_ref()),
-            pdc => pdc.on_segment(&config.uet, now, segment),
-            ndp => ndp.on_segment(&config.ndp, now, segment),
-            homa => homa.on_segment(&config.homa, now, segment))
+        match self {
+            Endpoint::Tcp(tcp) => tcp.on_segment(config, now, segment),
+            Endpoint::Roce(pair) => pair.on_segment(&config.roce, now, segment, stamps().as_ref()),
+            Endpoint::Uet(pdc) => pdc.on_segment(&config.uet, now, segment),
+            Endpoint::Ndp(ndp) => ndp.on_segment(&config.ndp, now, segment),
+            Endpoint::Homa(homa) => homa.on_segment(&config.homa, now, segment),
+        }
     }
 
     /// Returns the next segment that leaves now.
     #[inline]
     pub fn poll_transmit(&mut self, config: &TcpConfig, now: Time) -> Option<TcpSegment> {
-        of_each!(self,
-            tcp => tcp.poll_transmit(config, now),
-            pair => pair.poll_transmit(&config.roce, now),
-            pdc => pdc.poll_transmit(&config.uet, now),
-            ndp => ndp.poll_transmit(&config.ndp, now),
-            homa => homa
-                .next_control()
-                .or_else(|| homa.next_data(&config.homa, now).map(|(segment, _)| segment)))
+        of_each!(self, config, tcp => tcp.poll_transmit(config, now), end, own => end.poll_transmit(own, now))
     }
 
     /// Returns whether the next segment that leaves has no data.
     #[inline]
     pub fn owes_ack(&self) -> bool {
-        of_each!(self,
-            tcp => tcp.owes_ack(),
-            pair => pair.owes_answer(),
-            pdc => pdc.owes_answer(),
-            ndp => ndp.owes_answer(),
-            homa => homa.owes_control())
+        of_each!(self, tcp => tcp.owes_ack(), end => end.owes_answer())
     }
 
     /// Returns whether the next segment waits until the NIC has sent all that it has: data of NICs' transports,
     /// which the NIC takes from one connection after the other.
     #[inline]
     pub fn awaits_nic(&self, config: &TcpConfig, now: Time) -> bool {
-        of_each!(self,
-            _tcp => false,
-            pair => pair.offers_data(&config.roce, now),
-            pdc => !pdc.owes_answer() && pdc.has_packet(&config.uet),
-            ndp => !ndp.owes_answer() && ndp.has_packet(&config.ndp),
-            homa => !homa.owes_control() && homa.ready(&config.homa).is_some())
+        of_each!(self, config, _ => false, end, own => end.offers_data(own, now))
     }
 
     /// Returns the new data that segmentation offload may hold back; `None` if there is none, and where a
     /// NIC cuts messages into packets.
     pub fn offer(&self, config: &TcpConfig) -> Option<Offer> {
-        of_each!(self, tcp => tcp.offer(config), _pair => None, _pdc => None, _ndp => None, _homa => None)
+        if let Endpoint::Tcp(tcp) = self { tcp.offer(config) } else { None }
     }
 
     /// Returns when [`on_deadline`](Endpoint::on_deadline) must be called, if nothing more may be sent at `now`;
     /// [`Time::MAX`] if never.
     #[inline]
     pub fn deadline(&self, config: &TcpConfig, now: Time) -> Time {
-        of_each!(self,
-            tcp => tcp.deadline(),
-            pair => pair.deadline(&config.roce, now),
-            pdc => pdc.deadline(&config.uet, now),
-            ndp => ndp.deadline(&config.ndp),
-            homa => homa.deadline(&config.homa))
+        of_each!(self, config, tcp => tcp.deadline(), end, own => end.deadline(own, now))
     }
 
     /// Handles the [`deadline`](Endpoint::deadline) that has passed.
     pub fn on_deadline(&mut self, config: &TcpConfig, now: Time) {
-        of_each!(self,
-            tcp => tcp.on_deadline(config, now),
-            pair => pair.on_deadline(&config.roce, now),
-            pdc => pdc.on_deadline(&config.uet, now),
-            ndp => ndp.on_deadline(&config.ndp, now),
-            homa => homa.on_deadline(&config.homa, now));
+        of_each!(self, config, tcp => tcp.on_deadline(config, now), end, own => end.on_deadline(own, now));
     }
 
     /// Returns the bytes handed to the application.
     #[inline]
     pub fn received(&self) -> u64 {
-        of_each!(self,
-            tcp => tcp.received(),
-            pair => pair.received(),
-            pdc => pdc.received(),
-            ndp => ndp.received(),
-            homa => homa.received())
+        of_each!(self, end => end.received(), end => end.received())
     }
 
     /// Returns the bytes of this end that the other has acknowledged.
     #[inline]
     pub fn acknowledged(&self) -> u64 {
-        of_each!(self,
-            tcp => tcp.acknowledged(),
-            pair => pair.acknowledged(),
-            pdc => pdc.acknowledged(),
-            ndp => ndp.acknowledged(),
-            homa => homa.acknowledged())
+        of_each!(self, end => end.acknowledged(), end => end.acknowledged())
     }
 
     /// Returns the bytes sent at least once.
     #[inline]
     pub fn sent(&self) -> u64 {
-        of_each!(self,
-            tcp => tcp.sent(),
-            pair => pair.sent(),
-            pdc => pdc.sent(),
-            ndp => ndp.sent(),
-            homa => homa.sent())
+        of_each!(self, end => end.sent(), end => end.sent())
     }
 
     /// Returns the bytes that the application wrote.
     #[inline]
     pub fn written(&self) -> u64 {
-        of_each!(self,
-            tcp => tcp.written(),
-            pair => pair.written(),
-            pdc => pdc.written(),
-            ndp => ndp.written(),
-            homa => homa.written())
+        of_each!(self, end => end.written(), end => end.written())
     }
 
     /// Returns the written bytes that are not known to be received.
     pub fn remaining(&self) -> u64 {
-        of_each!(self,
-            tcp => tcp.remaining(),
-            pair => pair.written() - pair.acknowledged(),
-            pdc => pdc.written() - pdc.acknowledged(),
-            ndp => ndp.written() - ndp.acknowledged(),
-            homa => homa.written() - homa.acknowledged())
+        of_each!(self, tcp => tcp.remaining(), end => end.written() - end.acknowledged())
+    }
+
+    /// Returns whether an end that a NIC carries has packets outstanding, and may send none before an answer arrives,
+    /// or the timeout; `None` of TCP's.
+    pub fn awaits_answer(&self, config: &TcpConfig) -> Option<bool> {
+        of_each!(self, config, _ => None, end, own => Some(end.awaits_answer(own)))
     }
 
     /// Returns whether everything written is acknowledged, and nothing is due to be sent.
     pub fn is_idle(&self) -> bool {
-        of_each!(self,
-            tcp => tcp.is_idle(),
-            pair => pair.is_idle(),
-            pdc => pdc.is_idle(),
-            ndp => ndp.is_idle(),
-            homa => homa.is_idle())
+        of_each!(self, end => end.is_idle(), end => end.is_idle())
     }
 
     /// Returns a sample of the sender's window and timers, for time series.
     pub fn window(&self, config: &TcpConfig) -> WindowState {
-        of_each!(self,
-            tcp => tcp.window(),
-            pair => pair.window(&config.roce),
-            pdc => pdc.window(&config.uet),
-            ndp => ndp.window(&config.ndp),
-            homa => homa.window(&config.homa))
+        of_each!(self, config, tcp => tcp.window(), end, own => end.window(own))
     }
 
     /// Returns the endpoint's counters since it was made.
     pub fn counters(&self) -> Counters {
-        of_each!(self,
-            tcp => tcp.counters(),
-            pair => pair.counters(),
-            pdc => pdc.counters(),
-            ndp => ndp.counters(),
-            homa => homa.counters())
+        of_each!(self, end => end.counters(), end => end.counters())
     }
 
     /// Asks memory for what an arriving segment will use behind the endpoint.
     #[inline]
     pub fn prefetch(&self) {
-        of_each!(self,
-            tcp => tcp.prefetch(),
-            pair => plimsoll_memory::prefetch_for_later(&**pair),
-            pdc => plimsoll_memory::prefetch_for_later(&**pdc),
-            ndp => plimsoll_memory::prefetch_for_later(&**ndp),
-            homa => plimsoll_memory::prefetch_for_later(&**homa));
+        of_each!(self, tcp => tcp.prefetch(), end => plimsoll_memory::prefetch_for_later(&**end));
     }
 }
 

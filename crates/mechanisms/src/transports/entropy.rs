@@ -109,7 +109,7 @@ impl PathLabel {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PathChoices(pub [u16; 2]);
 
-/// The choice of one sender.
+/// The state of one sender's choice: the feedback of its packets decides on the next value.
 #[derive(Debug)]
 pub struct Entropy {
     choice: EntropyChoice,
@@ -160,7 +160,7 @@ struct PathTrims {
     skips: u32,
 }
 
-/// The values that REPS repeats.
+/// The last values that came back without a mark, which REPS uses once each, and while frozen again and again.
 #[derive(Debug, Default)]
 struct Reps {
     /// Values that came back, and whether each is still to be used.
@@ -425,7 +425,7 @@ const SKIPS_MAX: u32 = 1 << 16;
 /// The bit of a value that is a label, and the bits for the link of each tier in one.
 const LABEL: u32 = 0x8000;
 const LABEL_BITS: u32 = 7;
-/// The values that REPS keeps.
+/// How many values that came back REPS keeps.
 const RING: usize = 8;
 /// The random values with which REPS begins anew after it was frozen.
 const EXPLORES: u32 = 16;

@@ -63,7 +63,7 @@ pub const FAMILY: Family = Family {
     host_wide: &[],
 };
 
-/// The description of Homa.
+/// Homa as `transport.kind = "homa"`: priorities and grants are enough, so it needs no marks.
 pub const HOMA: Description = Description {
     name: "homa",
     family: &FAMILY,

@@ -50,7 +50,7 @@ pub const FAMILY: Family = Family {
     host_wide: &[],
 };
 
-/// The description of NDP.
+/// NDP as `transport.kind = "ndp"`: trimmed headers tell it of losses, so it needs no marks.
 pub const NDP: Description = Description {
     name: "ndp",
     family: &FAMILY,

@@ -33,7 +33,7 @@ enum State {
     Arrived,
 }
 
-/// The packet that may leave next.
+/// The packet that may leave next: a lost one, or the next of the stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct NextPacket {
     /// The number of a packet that is repeated; `None` for a new one.
@@ -52,7 +52,7 @@ pub(super) enum RepeatPlace {
     ByNumber,
 }
 
-/// The packets of a sender.
+/// The packets of a sender, from the first that is not known to have arrived.
 #[derive(Debug, Default)]
 pub(super) struct SentPackets {
     written: u64,

@@ -1,9 +1,10 @@
 //! Checks `transport` against the rest of a scenario.
 
-use plimsoll_fabric::net::Network;
+use plimsoll_fabric::net::{Network, PortId};
 use plimsoll_mechanisms::mptcp::{Coupling, SubflowPaths};
 use plimsoll_mechanisms::tcp::{EcnMode, Kind, TransportParams};
 use plimsoll_mechanisms::transports::roce::controller::TimelyParams;
+use plimsoll_mechanisms::transports::uet::UetParams;
 use plimsoll_mechanisms::transports::{Carrier, Family, Feature};
 use plimsoll_traffic::record::Supply;
 use plimsoll_units::Span;
@@ -158,12 +159,16 @@ impl Checker<'_> {
         }
     }
 
-    /// Warns of thresholds of TIMELY that the round trip of an idle path exceeds. The topology is one that may be
-    /// built.
+    /// Warns of thresholds of TIMELY that the round trip of an idle path exceeds, and of credit of Ultra Ethernet that
+    /// is too little for the longest path. The topology is one that may be built.
     pub(super) fn round_trips(&mut self, model: &Model) {
         let tables = model.transports.iter().map(|(name, params)| (vec![TRANSPORTS, name], params));
         for (section, params) in tables.chain([(vec!["transport"], &model.transport)]) {
-            if !params.kinds().any(|kind| kind == Kind::Timely) {
+            let has = |kinds: &[Kind]| params.kinds().any(|kind| kinds.contains(&kind));
+            if has(&[Kind::Uet, Kind::UetRccc]) {
+                self.credit(&section, params, model);
+            }
+            if !has(&[Kind::Timely]) {
                 continue;
             }
             let Ok(network) = model.topology.network() else { return };
@@ -179,6 +184,25 @@ impl Checker<'_> {
                     self.warn(&[&section[..], &["roce", "timely", key]].concat(), message, help);
                 }
             }
+        }
+    }
+
+    /// Warns if a sender of the transport at `section` cannot ask for the credit of its window.
+    fn credit(&mut self, section: &[&str], params: &TransportParams, model: &Model) {
+        let Ok(network) = model.topology.network() else { return };
+        let size = (params.segment + params.header).get() as u16;
+        let longest = || network.longest_round_trip(size, params.uet.control_size.get() as u16);
+        let round_trip = params.uet.base_rtt.unwrap_or_else(longest);
+        let rates = (0..network.hosts()).map(|host| network.link(PortId(host)).rate);
+        let bits = rates.max().map_or(0.0, |rate| rate.as_bps() as f64) * round_trip.as_secs_f64();
+        let quantum = params.uet.rccc.quantum.get() as f64;
+        let window = params.uet.max_window.map_or(1.5 * bits / 8.0, |window| window.get() as f64);
+        let most = UetParams::QUANTA_AHEAD as f64;
+        if window > most * quantum {
+            let message =
+                format!("a sender asks for at most {most} quanta ahead, and its window is {window:.0} B");
+            let help = format!("{} B or more", (window / most).ceil());
+            self.warn(&[section, &["uet", "rccc", "quantum"]].concat(), message, help);
         }
     }
 

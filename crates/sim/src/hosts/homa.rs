@@ -11,7 +11,7 @@
 
 use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::{HostId, PortId};
-use plimsoll_mechanisms::transports::Endpoint;
+use plimsoll_mechanisms::transports::{Endpoint, NicEnd};
 use plimsoll_traffic::ConnectionEnd as End;
 use plimsoll_units::Time;
 

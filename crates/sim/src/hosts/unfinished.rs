@@ -5,7 +5,6 @@ use std::fmt;
 
 use plimsoll_fabric::net::{Flags, Packet};
 use plimsoll_fabric::{number_name, port_name};
-use plimsoll_mechanisms::transports::Endpoint;
 use plimsoll_traffic::ConnectionEnd as End;
 
 use super::Hosts;
@@ -70,13 +69,7 @@ impl Hosts {
             let config = self.transports.get(connection.transport);
             for end in [End::Client, End::Server] {
                 let (half, peer) = (connection.half_of(end), connection.half_of(end.other()));
-                let awaits_answer = match &half.endpoint {
-                    Endpoint::Tcp(_) => continue,
-                    Endpoint::Roce(pair) => pair.awaits_answer(),
-                    Endpoint::Uet(pdc) => pdc.awaits_answer(&config.uet),
-                    Endpoint::Ndp(ndp) => ndp.awaits_answer(&config.ndp),
-                    Endpoint::Homa(homa) => homa.awaits_answer(&config.homa),
-                };
+                let Some(awaits_answer) = half.endpoint.awaits_answer(config) else { continue };
                 let starts: Vec<u64> = half.messages.unfinished_starts(&peer.messages).collect();
                 if starts.is_empty() {
                     continue;

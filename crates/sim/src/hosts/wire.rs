@@ -5,6 +5,7 @@
 
 use plimsoll_fabric::net::{Flags, HostId, Packet};
 use plimsoll_mechanisms::tcp;
+use plimsoll_mechanisms::transports::nearest;
 
 /// The connection of a packet, and its sender and receiver.
 #[derive(Clone, Copy, Debug)]
@@ -42,37 +43,15 @@ pub(super) fn packet_of(segment: &tcp::TcpSegment, address: PacketAddress, size:
 pub(super) fn segment_of(packet: &Packet, received: u64, sent: u64) -> tcp::TcpSegment {
     let mut sack = tcp::SackBlocks::default();
     for (start, end) in packet.sack() {
-        sack.push(unwrap(start, sent), unwrap(end, sent));
+        sack.push(nearest::<32>(start.into(), sent), nearest::<32>(end.into(), sent));
     }
     tcp::TcpSegment {
-        seq: unwrap(packet.seq, received),
+        seq: nearest::<32>(packet.seq.into(), received),
         len: u32::from(packet.len),
-        ack: unwrap(packet.ack, sent),
+        ack: nearest::<32>(packet.ack.into(), sent),
         flags: packet.flags.and(Flags::OF_SEGMENTS),
         ecn: packet.ecn,
         entropy: packet.entropy() as u16,
         sack,
-    }
-}
-
-/// Returns the number with the low 32 bits `low` that is nearest to `near`. None is below zero, so that these bits are
-/// kept in any case.
-#[inline]
-pub(super) fn unwrap(low: u32, near: u64) -> u64 {
-    let distance = low.wrapping_sub(near as u32) as i32;
-    near.checked_add_signed(i64::from(distance)).unwrap_or(u64::from(low))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_unwrap_to_the_nearest() {
-        assert_eq!(unwrap(5, 3), 5);
-        assert_eq!(unwrap(3, 1 << 32), (1 << 32) + 3);
-        assert_eq!(unwrap(u32::MAX, 1 << 32), (1 << 32) - 1);
-        assert_eq!(unwrap(0, (1 << 33) - 10), 1 << 33);
-        assert_eq!(unwrap(0xffff_0003, 7), 0xffff_0003);
     }
 }

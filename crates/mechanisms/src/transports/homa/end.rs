@@ -5,8 +5,10 @@ use plimsoll_units::{Span, Time};
 use super::config::HomaConfig;
 use super::receiver::ReceiveSide;
 use super::sender::SendSide;
-use super::wire::{PacketKind, offset_near};
-use crate::tcp::{Counters, Delivered, TcpSegment, WindowState};
+use super::wire::PacketKind;
+use crate::tcp::{Counters, Delivered, TcpConfig, TcpSegment, WindowState};
+use crate::transports::nearest;
+use crate::transports::nic_end::NicEnd;
 use crate::transports::packet_types::PacketTypes;
 
 /// One end of a connection of Homa.
@@ -27,11 +29,6 @@ pub struct HomaEnd {
 }
 
 impl HomaEnd {
-    /// The application writes a message of `bytes` bytes.
-    pub fn write(&mut self, now: Time, bytes: u64) {
-        self.send.write(now, bytes);
-    }
-
     /// A segment of the other end arrived.
     pub fn on_segment(&mut self, config: &HomaConfig, now: Time, segment: &TcpSegment) -> Delivered {
         self.heard += 1;
@@ -48,7 +45,7 @@ impl HomaEnd {
                 self.send.on_resend(now, segment.ack, u64::from(segment.seq as u32));
             }
             PacketKind::Probe => {
-                self.receive.on_probe(config, now, offset_near(segment.ack, self.receive.received()));
+                self.receive.on_probe(config, now, nearest::<32>(segment.ack, self.receive.received()));
             }
         }
         delivered
@@ -71,11 +68,6 @@ impl HomaEnd {
     /// Returns the bytes left of the message whose packet may leave, and the packet's priority.
     pub fn ready(&self, config: &HomaConfig) -> Option<(u64, u8)> {
         self.send.ready(config)
-    }
-
-    /// Returns whether a packet without data is due.
-    pub fn owes_control(&self) -> bool {
-        self.receive.owes_control() || self.send.owes_probe()
     }
 
     fn counts_sent(&mut self, segment: &TcpSegment) {
@@ -104,54 +96,65 @@ impl HomaEnd {
     pub fn take_arrival(&mut self) -> bool {
         std::mem::take(&mut self.has_arrival)
     }
+}
 
-    // ---- timers ----
+impl NicEnd for HomaEnd {
+    type Config = HomaConfig;
 
-    /// Returns when [`on_deadline`](HomaEnd::on_deadline) must be called; [`Time::MAX`] if never.
-    pub fn deadline(&self, config: &HomaConfig) -> Time {
+    fn config(config: &TcpConfig) -> &HomaConfig {
+        &config.homa
+    }
+
+    fn write(&mut self, _config: &HomaConfig, now: Time, bytes: u64) {
+        self.send.write(now, bytes);
+    }
+
+    fn poll_transmit(&mut self, config: &HomaConfig, now: Time) -> Option<TcpSegment> {
+        self.next_control().or_else(|| self.next_data(config, now).map(|(segment, _)| segment))
+    }
+
+    fn owes_answer(&self) -> bool {
+        self.receive.owes_control() || self.send.owes_probe()
+    }
+
+    fn offers_data(&self, config: &HomaConfig, _now: Time) -> bool {
+        !self.owes_answer() && self.ready(config).is_some()
+    }
+
+    fn awaits_answer(&self, config: &HomaConfig) -> bool {
+        self.ready(config).is_none()
+    }
+
+    fn deadline(&self, config: &HomaConfig, _now: Time) -> Time {
         self.send.deadline(config).min(self.receive.deadline(config))
     }
 
-    /// Handles the [`deadline`](HomaEnd::deadline) that has passed.
-    pub fn on_deadline(&mut self, config: &HomaConfig, now: Time) {
+    fn on_deadline(&mut self, config: &HomaConfig, now: Time) {
         self.send.on_deadline(config, now);
         self.receive.on_deadline(config, now);
     }
 
-    // ---- read-outs ----
-
-    /// Returns the bytes handed to the application.
-    pub fn received(&self) -> u64 {
+    fn received(&self) -> u64 {
         self.receive.received()
     }
 
-    /// Returns the bytes of this end that the other has acknowledged; without repair, those of whole messages sent.
-    pub fn acknowledged(&self) -> u64 {
+    fn acknowledged(&self) -> u64 {
         self.send.acknowledged()
     }
 
-    /// Returns the bytes sent at least once.
-    pub fn sent(&self) -> u64 {
+    fn sent(&self) -> u64 {
         self.send.sent()
     }
 
-    /// Returns the bytes that the application wrote.
-    pub fn written(&self) -> u64 {
+    fn written(&self) -> u64 {
         self.send.written()
     }
 
-    /// Returns whether nothing may be sent before the receiver grants, asks or acknowledges.
-    pub fn awaits_answer(&self, config: &HomaConfig) -> bool {
-        self.ready(config).is_none()
+    fn is_idle(&self) -> bool {
+        self.acknowledged() == self.written() && self.receive.is_whole() && !self.owes_answer()
     }
 
-    /// Returns whether everything written is acknowledged, all that is known of has arrived, and nothing is due.
-    pub fn is_idle(&self) -> bool {
-        self.acknowledged() == self.written() && self.receive.is_whole() && !self.owes_control()
-    }
-
-    /// Returns a sample for time series: Homa's window is the unscheduled bytes of a message.
-    pub fn window(&self, config: &HomaConfig) -> WindowState {
+    fn window(&self, config: &HomaConfig) -> WindowState {
         WindowState {
             cwnd_bytes: config.unscheduled_bytes(),
             ssthresh_bytes: u64::MAX,
@@ -161,8 +164,7 @@ impl HomaEnd {
         }
     }
 
-    /// Returns the end's counters since it was made.
-    pub fn counters(&self) -> Counters {
+    fn counters(&self) -> Counters {
         Counters {
             segments_sent: self.sent,
             segments_received: self.heard,

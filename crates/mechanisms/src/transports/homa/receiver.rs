@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use plimsoll_units::Time;
 
 use super::config::HomaConfig;
-use super::wire::offset_near;
 use crate::tcp::{Flags, TcpSegment};
+use crate::transports::nearest;
 
-/// The receiving half of an end.
+/// The bytes that have arrived at an end, and those that it has granted or asks for again.
 #[derive(Debug, Default)]
 pub(super) struct ReceiveSide {
     /// The end of what has arrived without a gap.
@@ -40,7 +40,7 @@ impl ReceiveSide {
     pub(super) fn on_data(&mut self, config: &HomaConfig, now: Time, segment: &TcpSegment) -> u64 {
         self.heard = now;
         let (start, end) = (segment.seq, segment.end());
-        self.expect(config, offset_near(segment.ack, segment.seq));
+        self.expect(config, nearest::<32>(segment.ack, segment.seq));
         // The sender may know of more than it was granted here: of what RESEND has asked for.
         self.granted = self.granted.max(end);
         let before = self.prefix;

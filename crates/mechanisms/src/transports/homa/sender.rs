@@ -7,7 +7,7 @@ use plimsoll_units::Time;
 use super::config::HomaConfig;
 use crate::tcp::{Counters, Flags, TcpSegment};
 
-/// The packet that leaves next.
+/// The packet of a message that leaves next, and the priority that it gets.
 #[derive(Clone, Copy, Debug)]
 struct NextPacket {
     offset: u64,
@@ -19,7 +19,7 @@ struct NextPacket {
     repeats: bool,
 }
 
-/// The sending half of an end.
+/// The messages that an end sends, and how far each was granted, sent and acknowledged.
 #[derive(Debug, Default)]
 pub(super) struct SendSide {
     written: u64,

@@ -10,7 +10,7 @@
 
 use crate::tcp::{Flags, TcpSegment};
 
-/// The types of packets.
+/// What a packet of Homa is for, as its length and flags say.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum PacketKind {
     Data,
@@ -30,10 +30,4 @@ impl PacketKind {
             (0, false, true) => PacketKind::Probe,
         }
     }
-}
-
-/// Returns the offset with the low 32 bits of `wire` that is nearest to `near`.
-pub(super) fn offset_near(wire: u64, near: u64) -> u64 {
-    let distance = (wire as u32).wrapping_sub(near as u32) as i32;
-    near.saturating_add_signed(distance.into())
 }

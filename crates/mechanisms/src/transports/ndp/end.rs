@@ -6,8 +6,9 @@ use super::config::NdpConfig;
 use super::receiver::ReceiveSide;
 use super::sender::SendSide;
 use super::wire::PacketKind;
-use crate::tcp::{Counters, Delivered, TcpSegment, WindowState};
+use crate::tcp::{Counters, Delivered, TcpConfig, TcpSegment, WindowState};
 use crate::transports::entropy::PathChoices;
+use crate::transports::nic_end::NicEnd;
 use crate::transports::packet_types::PacketTypes;
 
 /// One end of a connection of NDP.
@@ -50,11 +51,6 @@ impl NdpEnd {
         self.send.set_path(config, round_trip, choices, seed);
     }
 
-    /// The application writes a message of `bytes` bytes.
-    pub fn write(&mut self, config: &NdpConfig, now: Time, bytes: u64) {
-        self.send.write(config, now, bytes);
-    }
-
     /// A segment arrived: one with TRIMMED has lost its payload on the way, and one with SYN, too, was sent back.
     pub fn on_segment(&mut self, config: &NdpConfig, now: Time, segment: &TcpSegment) -> Delivered {
         self.heard += 1;
@@ -71,35 +67,9 @@ impl NdpEnd {
         delivered
     }
 
-    /// Returns the next segment that leaves now: an answer, a pull, or data.
-    pub fn poll_transmit(&mut self, config: &NdpConfig, now: Time) -> Option<TcpSegment> {
-        let segment = match self.receive.take_answer() {
-            Some(answer) => TcpSegment { entropy: self.send.control_entropy(now), ..answer },
-            None => self.send.next_packet(config, now)?,
-        };
-        self.sent += 1;
-        self.types.of(segment.len, segment.flags).sent += 1;
-        Some(segment)
-    }
-
-    /// Returns whether the next segment that leaves has no data.
-    pub fn owes_answer(&self) -> bool {
-        self.receive.owes_answer()
-    }
-
-    /// Returns whether a data packet may leave now, as far as the first window and pulls say.
-    pub fn has_packet(&self, config: &NdpConfig) -> bool {
-        self.send.has_packet(config)
-    }
-
     /// Returns whether data is to be sent, now or later.
     pub fn has_data(&self) -> bool {
         self.send.has_data()
-    }
-
-    /// Returns whether packets are outstanding and none may be sent before an answer or a pull comes, or the timeout.
-    pub fn awaits_answer(&self, config: &NdpConfig) -> bool {
-        self.send.awaits_answer(config)
     }
 
     // ---- pulls ----
@@ -128,53 +98,70 @@ impl NdpEnd {
     pub fn grant(&mut self) -> bool {
         self.receive.grant()
     }
+}
 
-    // ---- timers ----
+impl NicEnd for NdpEnd {
+    type Config = NdpConfig;
 
-    /// Returns when [`on_deadline`](NdpEnd::on_deadline) must be called; [`Time::MAX`] if never.
-    pub fn deadline(&self, config: &NdpConfig) -> Time {
+    fn config(config: &TcpConfig) -> &NdpConfig {
+        &config.ndp
+    }
+
+    fn write(&mut self, config: &NdpConfig, now: Time, bytes: u64) {
+        self.send.write(config, now, bytes);
+    }
+
+    fn poll_transmit(&mut self, config: &NdpConfig, now: Time) -> Option<TcpSegment> {
+        let segment = match self.receive.take_answer() {
+            Some(answer) => TcpSegment { entropy: self.send.control_entropy(now), ..answer },
+            None => self.send.next_packet(config, now)?,
+        };
+        self.sent += 1;
+        self.types.of(segment.len, segment.flags).sent += 1;
+        Some(segment)
+    }
+
+    fn owes_answer(&self) -> bool {
+        self.receive.owes_answer()
+    }
+
+    fn offers_data(&self, config: &NdpConfig, _now: Time) -> bool {
+        !self.owes_answer() && self.send.has_packet(config)
+    }
+
+    fn awaits_answer(&self, config: &NdpConfig) -> bool {
+        self.send.awaits_answer(config)
+    }
+
+    fn deadline(&self, config: &NdpConfig, _now: Time) -> Time {
         self.send.deadline(config)
     }
 
-    /// Handles the [`deadline`](NdpEnd::deadline) that has passed.
-    pub fn on_deadline(&mut self, config: &NdpConfig, now: Time) {
+    fn on_deadline(&mut self, config: &NdpConfig, now: Time) {
         self.send.on_deadline(config, now);
     }
 
-    // ---- read-outs ----
-
-    /// Returns the bytes handed to the application.
-    pub fn received(&self) -> u64 {
+    fn received(&self) -> u64 {
         self.receive.received()
     }
 
-    /// Returns the bytes of this end that the other has acknowledged.
-    pub fn acknowledged(&self) -> u64 {
+    fn acknowledged(&self) -> u64 {
         self.send.acknowledged()
     }
 
-    /// Returns the bytes sent at least once.
-    pub fn sent(&self) -> u64 {
+    fn sent(&self) -> u64 {
         self.send.sent()
     }
 
-    /// Returns the bytes that the application wrote.
-    pub fn written(&self) -> u64 {
+    fn written(&self) -> u64 {
         self.send.written()
     }
 
-    /// Returns whether everything written is acknowledged, and no answer is due.
-    pub fn is_idle(&self) -> bool {
-        self.acknowledged() == self.written() && !self.owes_answer()
-    }
-
-    /// Returns a sample of the window, for time series.
-    pub fn window(&self, config: &NdpConfig) -> WindowState {
+    fn window(&self, config: &NdpConfig) -> WindowState {
         self.send.window_state(config)
     }
 
-    /// Returns the end's counters since it was made.
-    pub fn counters(&self) -> Counters {
+    fn counters(&self) -> Counters {
         Counters {
             segments_sent: self.sent,
             segments_received: self.heard,

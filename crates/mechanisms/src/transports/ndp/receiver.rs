@@ -8,9 +8,10 @@
 
 use std::collections::VecDeque;
 
-use super::wire::{Answer, nearest};
+use super::wire::Answer;
 use crate::tcp::{Flags, TcpSegment};
 use crate::transports::arrived_packets::ArrivedPackets;
+use crate::transports::nearest;
 
 /// The receiving half of a connection.
 #[derive(Debug, Default)]
@@ -31,7 +32,7 @@ pub(super) struct ReceiveSide {
 impl ReceiveSide {
     /// A data packet arrived, whole or trimmed. Returns the bytes newly in order.
     pub(super) fn on_data(&mut self, segment: &TcpSegment) -> u64 {
-        let number = nearest(segment.ack as u32, self.packets.next());
+        let number = nearest::<32>(segment.ack, self.packets.next());
         let is_known = self.packets.has(number);
         // The header of a packet that has come whole before, too, is no loss.
         let is_nack = segment.flags.has(Flags::TRIMMED) && !is_known;

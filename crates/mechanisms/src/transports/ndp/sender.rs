@@ -11,9 +11,10 @@ use plimsoll_units::{Span, Time};
 
 use super::config::NdpConfig;
 use super::params::RepeatOrder;
-use super::wire::{Answer, nearest};
+use super::wire::Answer;
 use crate::tcp::{Counters, EcnField, Flags, TcpSegment, WindowState};
 use crate::transports::entropy::{Entropy, PathChoices};
+use crate::transports::nearest;
 use crate::transports::sent_packets::{NextPacket, RepeatPlace, SentPackets};
 
 /// The sending half of a connection.
@@ -134,10 +135,10 @@ impl SendSide {
     pub(super) fn on_answer(&mut self, config: &NdpConfig, now: Time, segment: &TcpSegment) -> u64 {
         let answer = Answer::of(segment);
         let first = self.packets.first();
-        let number = nearest(answer.number, first);
+        let number = nearest::<32>(answer.number.into(), first);
         self.hears(now, !answer.is_nack);
         self.expected += 1;
-        self.packets.arrive_before(nearest(segment.seq as u32, first));
+        self.packets.arrive_before(nearest::<32>(segment.seq, first));
         if answer.is_nack {
             self.nacks += 1;
             self.entropy.on_nack(answer.entropy, segment.flags.has(Flags::ECE));
@@ -161,7 +162,7 @@ impl SendSide {
     /// bytes newly acknowledged.
     pub(super) fn on_pull(&mut self, config: &NdpConfig, now: Time, pulled: u32, next: u32) -> u64 {
         (self.backoff, self.heard) = (0, now);
-        self.packets.arrive_before(nearest(next, self.packets.first()));
+        self.packets.arrive_before(nearest::<32>(next.into(), self.packets.first()));
         let acked = self.packets.acknowledge();
         self.oldest = self.packets.oldest_in_flight().map(|(_, sent)| sent.at);
         self.take_pulls(pulled);
@@ -172,7 +173,7 @@ impl SendSide {
 
     /// The header of a packet came back, as a switch on its way had no room for it.
     pub(super) fn on_bounced(&mut self, config: &NdpConfig, now: Time, segment: &TcpSegment) {
-        let number = nearest(segment.ack as u32, self.packets.first());
+        let number = nearest::<32>(segment.ack, self.packets.first());
         self.hears(now, false);
         self.entropy.on_bounce(segment.entropy);
         if self.packets.lose(number, place_of(config, RepeatPlace::First)).is_none() {

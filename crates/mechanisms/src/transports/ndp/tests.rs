@@ -1,5 +1,6 @@
 //! Two ends of NDP, packet by packet.
 
+use crate::transports::NicEnd;
 use plimsoll_units::Time;
 
 use super::{NdpEnd, NdpParams};
@@ -140,23 +141,23 @@ fn a_connection_begins_with_a_first_window_again_when_the_receiver_has_all() {
 fn what_gets_no_answer_and_what_gets_no_pull_is_sent_after_a_timeout_that_doubles() {
     let (config, mut end, sent) = sender(2, 4, false);
     let rto = config.params.ndp.min_rto;
-    assert_eq!(end.deadline(&config.ndp), AT + rto);
+    assert_eq!(end.deadline(&config.ndp, AT), AT + rto);
     end.on_deadline(&config.ndp, AT + rto);
     let again: Vec<TcpSegment> = std::iter::from_fn(|| end.poll_transmit(&config.ndp, AT + rto)).collect();
     let mut repeated = numbers(&again);
     repeated.sort_unstable();
     assert_eq!(repeated, [0, 1]);
-    assert_eq!(end.deadline(&config.ndp), AT + rto + rto * 2);
+    assert_eq!(end.deadline(&config.ndp, AT), AT + rto + rto * 2);
     // Both are answered, and the pulls are lost.
     let mut receiver = NdpEnd::new(&config.ndp);
     for segment in &sent {
         let ack = give(&config, &mut receiver, segment)[0];
         give(&config, &mut end, &ack);
     }
-    let due = end.deadline(&config.ndp);
+    let due = end.deadline(&config.ndp, AT);
     assert_eq!(due, AT + rto * 16);
     end.on_deadline(&config.ndp, due);
     let next: Vec<TcpSegment> = std::iter::from_fn(|| end.poll_transmit(&config.ndp, due)).collect();
     assert_eq!((numbers(&next), end.counters().timeouts), (vec![2], 3));
-    assert_eq!(end.deadline(&config.ndp), due + rto * 2);
+    assert_eq!(end.deadline(&config.ndp, AT), due + rto * 2);
 }

@@ -54,13 +54,7 @@ impl Answer {
     }
 }
 
-/// Returns the number with the low 32 bits `low` that is nearest to `near`.
-pub(super) fn nearest(low: u32, near: u64) -> u64 {
-    let distance = low.wrapping_sub(near as u32) as i32;
-    near.saturating_add_signed(i64::from(distance))
-}
-
-/// The types of packets.
+/// What a packet of NDP is for, as its length and flags say.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum PacketKind {
     /// A data packet, or the header of one that was trimmed.

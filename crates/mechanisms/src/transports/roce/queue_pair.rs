@@ -6,8 +6,9 @@ use super::config::RoceConfig;
 use super::reads::ReadSide;
 use super::requests::RequestSide;
 use super::responses::{Answer, ResponseSide};
-use crate::tcp::{Counters, Delivered, EcnField, Flags, TcpSegment, WindowState};
+use crate::tcp::{Counters, Delivered, EcnField, Flags, TcpConfig, TcpSegment, WindowState};
 use crate::telemetry::Stamps;
+use crate::transports::nic_end::NicEnd;
 use crate::transports::packet_types::PacketTypes;
 
 /// One end of a connection of the RoCE family.
@@ -53,11 +54,6 @@ impl QueuePair {
         self.requests.set_path(config, rate, round_trip, switches);
     }
 
-    /// The application posts a message of `bytes` bytes.
-    pub fn write(&mut self, config: &RoceConfig, now: Time, bytes: u64) {
-        self.requests.write(config, now, bytes);
-    }
-
     /// The application posts a READ of the other end's next message, which has `bytes` bytes and which that end
     /// [writes](QueuePair::write). Only with `roce.operation = "read"`.
     pub fn read(&mut self, config: &RoceConfig, now: Time, bytes: u64) {
@@ -91,8 +87,34 @@ impl QueuePair {
         delivered
     }
 
-    /// Returns the next segment that leaves now: an answer to the other end's data, a READ request, or data.
-    pub fn poll_transmit(&mut self, config: &RoceConfig, now: Time) -> Option<TcpSegment> {
+    /// Returns whether a data packet may leave now, as far as window and rate say.
+    pub fn has_packet(&self, config: &RoceConfig, now: Time) -> bool {
+        self.requests.has_packet(config, now)
+    }
+
+    /// Returns whether the last data packet that left ended its message.
+    pub fn has_ended_message(&self) -> bool {
+        self.requests.has_ended_message()
+    }
+
+    /// Returns whether data is to be sent, now or later.
+    pub fn has_data(&self) -> bool {
+        self.requests.has_data()
+    }
+}
+
+impl NicEnd for QueuePair {
+    type Config = RoceConfig;
+
+    fn config(config: &TcpConfig) -> &RoceConfig {
+        &config.roce
+    }
+
+    fn write(&mut self, config: &RoceConfig, now: Time, bytes: u64) {
+        self.requests.write(config, now, bytes);
+    }
+
+    fn poll_transmit(&mut self, config: &RoceConfig, now: Time) -> Option<TcpSegment> {
         let segment = match self.responses.take_answer() {
             Some(Answer::Notify) => TcpSegment { flags: Flags::ECE, ..TcpSegment::default() },
             Some(Answer::Ack { next, echo, is_marked }) => {
@@ -116,85 +138,56 @@ impl QueuePair {
         Some(segment)
     }
 
-    /// Returns whether the next segment that leaves answers the other end's data.
-    pub fn owes_answer(&self) -> bool {
+    fn owes_answer(&self) -> bool {
         self.responses.owes_answer()
     }
 
-    /// Returns whether the next segment that leaves now has data, as far as window and rate say: no answer is due and
-    /// no READ request.
-    pub fn offers_data(&self, config: &RoceConfig, now: Time) -> bool {
+    fn offers_data(&self, config: &RoceConfig, now: Time) -> bool {
         !self.owes_answer() && self.has_packet(config, now) && !self.reads.has_request(config, now)
     }
 
-    /// Returns whether a data packet may leave now, as far as window and rate say.
-    pub fn has_packet(&self, config: &RoceConfig, now: Time) -> bool {
-        self.requests.has_packet(config, now)
-    }
-
-    /// Returns whether the last data packet that left ended its message.
-    pub fn has_ended_message(&self) -> bool {
-        self.requests.has_ended_message()
-    }
-
-    /// Returns whether data is to be sent, now or later.
-    pub fn has_data(&self) -> bool {
-        self.requests.has_data()
-    }
-
-    /// Returns whether packets are outstanding and none may be sent before an answer comes, or the timeout.
-    pub fn awaits_answer(&self) -> bool {
+    fn awaits_answer(&self, _config: &RoceConfig) -> bool {
         self.requests.awaits_answer()
     }
 
-    /// Returns when [`on_deadline`](QueuePair::on_deadline) must be called, if there was nothing to send at `now`;
-    /// [`Time::MAX`] if never.
-    pub fn deadline(&self, config: &RoceConfig, now: Time) -> Time {
+    fn deadline(&self, config: &RoceConfig, now: Time) -> Time {
         self.requests
             .deadline(config, now)
             .min(self.responses.deadline())
             .min(self.reads.deadline(config, now))
     }
 
-    /// Handles the [`deadline`](QueuePair::deadline) that has passed.
-    pub fn on_deadline(&mut self, config: &RoceConfig, now: Time) {
+    fn on_deadline(&mut self, config: &RoceConfig, now: Time) {
         self.requests.on_deadline(config, now);
         self.responses.on_deadline(now);
         self.reads.on_deadline(config, now);
     }
 
-    /// Returns the bytes handed to the application.
-    pub fn received(&self) -> u64 {
+    fn received(&self) -> u64 {
         self.responses.received()
     }
 
-    /// Returns the bytes of this end that the other has acknowledged.
-    pub fn acknowledged(&self) -> u64 {
+    fn acknowledged(&self) -> u64 {
         self.requests.acknowledged()
     }
 
-    /// Returns the bytes sent at least once.
-    pub fn sent(&self) -> u64 {
+    fn sent(&self) -> u64 {
         self.requests.sent()
     }
 
-    /// Returns the bytes that the application wrote.
-    pub fn written(&self) -> u64 {
+    fn written(&self) -> u64 {
         self.requests.written()
     }
 
-    /// Returns whether everything written is acknowledged, every READ is complete, and no answer is due.
-    pub fn is_idle(&self) -> bool {
+    fn is_idle(&self) -> bool {
         self.acknowledged() == self.written() && self.reads.is_idle() && !self.owes_answer()
     }
 
-    /// Returns a sample of rate and window, for time series.
-    pub fn window(&self, config: &RoceConfig) -> WindowState {
+    fn window(&self, config: &RoceConfig) -> WindowState {
         self.requests.window_state(config)
     }
 
-    /// Returns the queue pair's counters since it was made.
-    pub fn counters(&self) -> Counters {
+    fn counters(&self) -> Counters {
         let (of_requests, repeats) = (self.requests.counters(), self.reads.timeouts());
         Counters {
             segments_sent: self.sent,

@@ -1,5 +1,6 @@
 //! Tests of READ: by hand-computed packets, and over channels that lose.
 
+use crate::transports::NicEnd;
 use std::collections::VecDeque;
 
 use plimsoll_units::{Rate, Span, Time};

@@ -1,5 +1,6 @@
 //! Tests of selective repeat: by hand-computed packets, and over channels that lose and reorder.
 
+use crate::transports::NicEnd;
 use plimsoll_units::{Bytes, Rate, Span, Time};
 use proptest::prelude::*;
 

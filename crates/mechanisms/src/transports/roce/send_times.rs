@@ -9,6 +9,7 @@
 //! twice. The time is that at which the NIC takes the packet from the queue pair. On an idle path the sample is exactly
 //! the base round-trip time; behind a packet of another queue pair it has the rest of that packet's time on the link.
 
+use crate::transports::nearest;
 use std::collections::VecDeque;
 
 use plimsoll_units::{Span, Time};
@@ -36,7 +37,7 @@ impl SendTimes {
 
     /// Returns the number of the packet whose number came back, of which the wire has the lower 32 bits.
     pub(super) fn number(&self, echo: u64) -> u64 {
-        self.first.saturating_add_signed(i64::from(self.distance(echo) as i32))
+        nearest::<32>(echo, self.first)
     }
 
     /// Returns how far the echoed number is beyond the first one in `times`, modulo 2^32.

@@ -77,12 +77,12 @@ impl CreditLine {
 
     /// Returns the quanta that shall have been granted in the end: enough for `wanted` bytes, of which a NIC with
     /// `share` active senders has each ask for its share, and for at least a packet of `mtu` bytes while nothing was
-    /// heard.
+    /// heard. They are at most [`QUANTA_AHEAD`] more than were granted.
     pub(super) fn target(&self, wanted: u64, share: u32, mtu: u64) -> u64 {
         let lacks = wanted as i64 - self.granted - self.speculative;
         let lacks = if self.is_speculating && wanted > 0 { lacks.max(mtu as i64) } else { lacks };
         let lacks = lacks.max(0) as u64 / u64::from(share.max(1));
-        self.pulled + lacks.div_ceil(self.quantum)
+        self.pulled + lacks.div_ceil(self.quantum).min(QUANTA_AHEAD)
     }
 
     /// Returns granted, used and expired credit, and the rest of it, in bytes; less than zero where a packet was larger
@@ -93,6 +93,10 @@ impl CreditLine {
         [granted, self.used as i64, self.expired as i64, self.granted + self.speculative]
     }
 }
+
+/// The most quanta by which a target, and what is granted in advance, may be ahead. A packet holds the low 16 bits of a
+/// target: behind it are at most as many granted ahead, as many in advance, and as many again for trimmed packets.
+pub(super) const QUANTA_AHEAD: u64 = 10_000;
 
 /// Credit that a receiver has granted a sender.
 #[derive(Debug, Default)]
@@ -123,8 +127,9 @@ impl Grants {
         if self.granted < self.target {
             return Some(CreditWant::Backlog);
         }
-        let in_advance = (self.granted - self.target) * params.quantum.get();
-        (self.target > 0 && in_advance < most).then_some(CreditWant::Advance)
+        let in_advance = self.granted - self.target;
+        let may_have_more = in_advance * params.quantum.get() < most && in_advance < QUANTA_AHEAD;
+        (self.target > 0 && may_have_more).then_some(CreditWant::Advance)
     }
 
     /// Grants the quanta of a PULL, or the rest of the target. Returns the quanta.
@@ -179,6 +184,28 @@ mod tests {
         line.on_pull(64);
         assert_eq!(line.target(51_200, 1, 4_150), 64 + 136);
         assert_eq!(line.target(0, 1, 4_150), 64);
+    }
+
+    #[test]
+    fn targets_of_large_windows_fit_into_their_bits() {
+        let params = RcccParams::default();
+        let (mut line, mut grants) = (CreditLine::new(&params, 0), Grants::default());
+        line.on_feedback();
+        // Ten rounds of which every PULL is lost but the last.
+        for _ in 0..10 {
+            let target = line.target(1 << 40, 1, 4_150);
+            grants.on_target(target as u16);
+            assert_eq!(grants.target, target);
+            while grants.wants(&params, 1 << 40).is_some() {
+                grants.grant(&params);
+            }
+            (0..500).for_each(|_| grants.on_trimmed(&params, 4_150));
+            grants.on_target(line.target(1 << 40, 1, 4_150) as u16);
+            assert!(grants.target < target + 2 * QUANTA_AHEAD + 10_000, "{} {target}", grants.target);
+            line.on_pull(grants.pulled());
+            grants.target = grants.granted;
+        }
+        assert!(line.accounts()[0] > 10 * QUANTA_AHEAD as i64 * 256);
     }
 
     #[test]

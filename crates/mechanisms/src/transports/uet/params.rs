@@ -77,11 +77,12 @@ impl Default for NsccParams {
     }
 }
 
-/// The credit of a receiver.
+/// The credit that receivers grant (RCCC): its unit, the size of a grant, and the share of the link.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RcccParams {
-    /// The unit of credit: 1 B to 16,384 B. Default 256 B.
+    /// The unit of credit: 1 B to 16,384 B. A sender asks for at most 10,000 of them ahead, so a window of more than
+    /// 2.5 MB needs a larger one than the default. Default 256 B.
     pub quantum: Bytes,
     /// The units that a grant (PULL) has at most: 1 or more. Default 64.
     pub quanta: u32,
@@ -97,6 +98,9 @@ impl Default for RcccParams {
 }
 
 impl UetParams {
+    /// The most quanta for which a sender asks ahead.
+    pub const QUANTA_AHEAD: u64 = super::credit_line::QUANTA_AHEAD;
+
     /// Returns whether every key has its default, so that a scenario need not write the table.
     pub fn is_default(&self) -> bool {
         *self == UetParams::default()

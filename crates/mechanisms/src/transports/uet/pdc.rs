@@ -6,8 +6,9 @@ use super::config::UetConfig;
 use super::receiver::ReceiveSide;
 use super::sender::SendSide;
 use super::wire::PacketKind;
-use crate::tcp::{Counters, Delivered, EcnField, TcpSegment, WindowState};
+use crate::tcp::{Counters, Delivered, EcnField, TcpConfig, TcpSegment, WindowState};
 use crate::transports::credit::CreditWant;
+use crate::transports::nic_end::NicEnd;
 use crate::transports::packet_types::PacketTypes;
 
 /// One end of a packet delivery context of Ultra Ethernet.
@@ -55,11 +56,6 @@ impl Pdc {
         self.send.set_share(share);
     }
 
-    /// The application writes a message of `bytes` bytes.
-    pub fn write(&mut self, bytes: u64) {
-        self.send.write(bytes);
-    }
-
     /// A segment arrived; one with TRIMMED has lost its payload on the way.
     pub fn on_segment(&mut self, config: &UetConfig, now: Time, segment: &TcpSegment) -> Delivered {
         self.heard += 1;
@@ -81,33 +77,6 @@ impl Pdc {
         delivered
     }
 
-    /// Returns the next segment that leaves now: an answer, a grant, a request, or data.
-    pub fn poll_transmit(&mut self, config: &UetConfig, now: Time) -> Option<TcpSegment> {
-        let segment = if let Some(answer) = self.receive.take_answer() {
-            TcpSegment { entropy: self.send.control_entropy(now), ..answer }
-        } else if std::mem::take(&mut self.pull_due) {
-            let entropy = self.send.control_entropy(now);
-            TcpSegment { seq: self.receive.grants.pulled().into(), entropy, ..TcpSegment::default() }
-        } else if let Some(request) = self.send.take_request(config, now) {
-            request
-        } else {
-            self.send.next_packet(config, now)?
-        };
-        self.sent += 1;
-        self.types.of(segment.len, segment.flags).sent += 1;
-        Some(segment)
-    }
-
-    /// Returns whether the next segment that leaves has no data.
-    pub fn owes_answer(&self) -> bool {
-        self.receive.owes_answer() || self.pull_due || self.send.owes_request()
-    }
-
-    /// Returns whether a data packet may leave now, as far as window and credit say.
-    pub fn has_packet(&self, config: &UetConfig) -> bool {
-        self.send.has_packet(config)
-    }
-
     /// Returns whether data is to be sent, now or later.
     pub fn has_data(&self) -> bool {
         self.send.has_data()
@@ -118,11 +87,6 @@ impl Pdc {
         let has_data = self.has_data();
         let before = std::mem::replace(&mut self.counts_as_sender, has_data);
         (before != has_data).then_some(has_data)
-    }
-
-    /// Returns whether packets are outstanding and none may be sent before an answer comes, or the timeout.
-    pub fn awaits_answer(&self, config: &UetConfig) -> bool {
-        self.send.awaits_answer(config)
     }
 
     // ---- credit ----
@@ -160,54 +124,76 @@ impl Pdc {
     fn wants_credit(&self, config: &UetConfig) -> Option<CreditWant> {
         self.receive.grants.wants(&config.params.rccc, self.send.max_window())
     }
+}
 
-    // ---- timers ----
+impl NicEnd for Pdc {
+    type Config = UetConfig;
 
-    /// Returns when [`on_deadline`](Pdc::on_deadline) must be called, `now` or later; [`Time::MAX`] if
-    /// never.
-    pub fn deadline(&self, config: &UetConfig, now: Time) -> Time {
+    fn config(config: &TcpConfig) -> &UetConfig {
+        &config.uet
+    }
+
+    fn write(&mut self, _config: &UetConfig, _now: Time, bytes: u64) {
+        self.send.write(bytes);
+    }
+
+    fn poll_transmit(&mut self, config: &UetConfig, now: Time) -> Option<TcpSegment> {
+        let segment = if let Some(answer) = self.receive.take_answer() {
+            TcpSegment { entropy: self.send.control_entropy(now), ..answer }
+        } else if std::mem::take(&mut self.pull_due) {
+            let entropy = self.send.control_entropy(now);
+            TcpSegment { seq: self.receive.grants.pulled().into(), entropy, ..TcpSegment::default() }
+        } else if let Some(request) = self.send.take_request(config, now) {
+            request
+        } else {
+            self.send.next_packet(config, now)?
+        };
+        self.sent += 1;
+        self.types.of(segment.len, segment.flags).sent += 1;
+        Some(segment)
+    }
+
+    fn owes_answer(&self) -> bool {
+        self.receive.owes_answer() || self.pull_due || self.send.owes_request()
+    }
+
+    fn offers_data(&self, config: &UetConfig, _now: Time) -> bool {
+        !self.owes_answer() && self.send.has_packet(config)
+    }
+
+    fn awaits_answer(&self, config: &UetConfig) -> bool {
+        self.send.awaits_answer(config)
+    }
+
+    fn deadline(&self, config: &UetConfig, now: Time) -> Time {
         self.send.deadline(config, now)
     }
 
-    /// Handles the [`deadline`](Pdc::deadline) that has passed.
-    pub fn on_deadline(&mut self, config: &UetConfig, now: Time) {
+    fn on_deadline(&mut self, config: &UetConfig, now: Time) {
         self.send.on_deadline(config, now);
     }
 
-    // ---- read-outs ----
-
-    /// Returns the bytes handed to the application.
-    pub fn received(&self) -> u64 {
+    fn received(&self) -> u64 {
         self.receive.received()
     }
 
-    /// Returns the bytes of this end that the other has acknowledged.
-    pub fn acknowledged(&self) -> u64 {
+    fn acknowledged(&self) -> u64 {
         self.send.acknowledged()
     }
 
-    /// Returns the bytes sent at least once.
-    pub fn sent(&self) -> u64 {
+    fn sent(&self) -> u64 {
         self.send.sent()
     }
 
-    /// Returns the bytes that the application wrote.
-    pub fn written(&self) -> u64 {
+    fn written(&self) -> u64 {
         self.send.written()
     }
 
-    /// Returns whether everything written is acknowledged, and no answer is due.
-    pub fn is_idle(&self) -> bool {
-        self.acknowledged() == self.written() && !self.owes_answer()
-    }
-
-    /// Returns a sample of the window, for time series.
-    pub fn window(&self, config: &UetConfig) -> WindowState {
+    fn window(&self, config: &UetConfig) -> WindowState {
         self.send.window_state(config)
     }
 
-    /// Returns the end's counters since it was made.
-    pub fn counters(&self) -> Counters {
+    fn counters(&self) -> Counters {
         Counters {
             segments_sent: self.sent,
             segments_received: self.heard,

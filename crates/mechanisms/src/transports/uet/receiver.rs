@@ -10,9 +10,10 @@ use std::collections::VecDeque;
 
 use super::config::UetConfig;
 use super::credit_line::Grants;
-use super::wire::{Feedback, label_of, nearest};
+use super::wire::{Feedback, label_of};
 use crate::tcp::{EcnField, Flags, TcpSegment};
 use crate::transports::arrived_packets::ArrivedPackets;
+use crate::transports::nearest;
 
 /// The receiving half of a packet delivery context.
 #[derive(Debug, Default)]
@@ -44,7 +45,7 @@ impl ReceiveSide {
         let (number, target) = label_of(segment);
         self.grants.on_target(target);
         let size = u64::from(segment.len) + config.header;
-        let number = nearest(number, self.packets.next());
+        let number = nearest::<16>(number.into(), self.packets.next());
         if segment.flags.has(Flags::TRIMMED) {
             self.grants.on_trimmed(&config.params.rccc, size);
             self.acknowledges_all |= segment.flags.has(Flags::CWR);

@@ -8,9 +8,10 @@ use plimsoll_units::{Rate, Span, Time};
 use super::config::UetConfig;
 use super::credit_line::CreditLine;
 use super::nscc::{Nscc, NsccAck};
-use super::wire::{Feedback, data_label, nearest};
+use super::wire::{Feedback, data_label};
 use crate::tcp::{Counters, EcnField, Flags, TcpSegment, WindowState};
 use crate::transports::entropy::Entropy;
+use crate::transports::nearest;
 use crate::transports::sent_packets::{NextPacket, RepeatPlace, SentPackets};
 
 /// The sending half of a packet delivery context.
@@ -103,7 +104,7 @@ impl SendSide {
     /// An ACK or a NACK arrived. Returns the bytes newly acknowledged.
     pub(super) fn on_answer(&mut self, config: &UetConfig, now: Time, answer: &TcpSegment) -> u64 {
         let feedback = Feedback::of(answer);
-        let number = nearest(feedback.number, self.packets.first());
+        let number = nearest::<16>(feedback.number.into(), self.packets.first());
         let is_marked = answer.flags.has(Flags::ECE);
         let sample = self.sample(now, number, answer.flags.has(Flags::RETRANSMISSION));
         if let (Some(nscc), Some(sample)) = (&mut self.nscc, sample) {
@@ -160,8 +161,8 @@ impl SendSide {
     /// acknowledged.
     fn take_arrived(&mut self, next: u16, feedback: &Feedback) -> u64 {
         let first = self.packets.first();
-        self.packets.arrive_before(nearest(next, first));
-        let base = nearest(feedback.base, first);
+        self.packets.arrive_before(nearest::<16>(next.into(), first));
+        let base = nearest::<16>(feedback.base.into(), first);
         (0..u64::from(u64::BITS))
             .filter(|bit| feedback.map >> bit & 1 == 1)
             .for_each(|bit| self.packets.arrives(base + bit));
@@ -261,7 +262,8 @@ impl SendSide {
 
     /// Returns the packet that leaves next.
     fn next(&self, config: &UetConfig) -> Option<NextPacket> {
-        self.packets.next_lost().or_else(|| self.packets.next_new(config.payload))
+        let has_number = self.packets.next_number() - self.packets.first() < NUMBERS_AHEAD;
+        self.packets.next_lost().or_else(|| has_number.then(|| self.packets.next_new(config.payload))?)
     }
 
     /// Returns whether data is to be sent, now or later.
@@ -386,6 +388,8 @@ impl SendSide {
     }
 }
 
+/// The most packets from the first that is not known to have arrived: their numbers have 16 bits on the wire.
+const NUMBERS_AHEAD: u64 = 32_000;
 /// The fewest packets that must overtake one that is taken for lost.
 const OVERTAKEN_MIN: u64 = 5;
 /// The timeouts after which a sender that waits for credit asks again: many senders may share the receiver.

@@ -8,8 +8,8 @@
 //! | NACK | the same | the same | ACK, CWR | its path | [`Feedback`] |
 //! | PULL | | | no flag | its path | the quanta granted |
 //!
-//! Packets are numbered (PSN) apart from the offsets of their bytes, with 16 bits, as a sender's window is shorter; so
-//! is a pull target, in quanta. RETRANSMISSION on an ACK says that the packet that caused it had been sent before.
+//! Packets are numbered (PSN) apart from the offsets of their bytes, with 16 bits, as a sender has fewer outstanding;
+//! so is a pull target, in quanta. RETRANSMISSION on an ACK says that the packet that caused it had been sent before.
 
 use crate::tcp::{Flags, SackBlocks, TcpSegment};
 
@@ -72,13 +72,7 @@ pub(super) fn label_of(segment: &TcpSegment) -> (u16, u16) {
     (segment.ack as u16, (segment.ack >> 16) as u16)
 }
 
-/// Returns the number with the low 16 bits `low` that is nearest to `near`.
-pub(super) fn nearest(low: u16, near: u64) -> u64 {
-    let distance = low.wrapping_sub(near as u16) as i16;
-    near.saturating_add_signed(i64::from(distance))
-}
-
-/// The types of packets.
+/// What a packet of Ultra Ethernet is for, as its length and flags say.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum PacketKind {
     Data,
@@ -124,9 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_found_near_the_known_one() {
-        assert_eq!(nearest(3, 65_530), 65_539);
-        assert_eq!(nearest(65_530, 65_540), 65_530);
+    fn a_label_holds_a_number_and_a_target() {
         assert_eq!(
             label_of(&TcpSegment { ack: data_label(70_000, 65_537), ..TcpSegment::default() }),
             (4_464, 1)

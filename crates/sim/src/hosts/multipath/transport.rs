@@ -8,6 +8,7 @@
 use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::{Flags, HostId, Packet, PathClass};
 use plimsoll_mechanisms::mptcp::{MptcpEndpoint, PathState, SubflowScheduler};
+use plimsoll_mechanisms::transports::nearest;
 use plimsoll_traffic::{ConnectionEnd as End, Write};
 use plimsoll_units::Time;
 
@@ -15,7 +16,7 @@ use super::{MultipathConnection, path_class};
 use crate::hosts::Hosts;
 use crate::hosts::agenda::{Delivery, Step};
 use crate::hosts::receive_offload::prepend;
-use crate::hosts::wire::{PacketAddress, packet_of, segment_of, unwrap};
+use crate::hosts::wire::{PacketAddress, packet_of, segment_of};
 use crate::sim_hooks::SimFabric;
 
 impl Hosts {
@@ -69,7 +70,7 @@ impl Hosts {
             prepend(&mut segment, before);
         }
         let sent = endpoint.sent();
-        let data_acks = before.iter().chain([packet]).map(|packet| unwrap(packet.rank, sent));
+        let data_acks = before.iter().chain([packet]).map(|packet| nearest::<32>(packet.rank.into(), sent));
         let data_ack = data_acks.max().unwrap_or_default();
         let mappings = peer.endpoint.mappings(subflow, segment.seq, segment.len);
         let delivered = endpoint.on_segment(config, now, subflow, &segment, data_ack, mappings);
@@ -235,7 +236,7 @@ impl Hosts {
 /// `near` is a stream offset of the subflow in the neighbourhood.
 fn in_data(packet: &Packet, near: u64, sender: &MptcpEndpoint, subflow: usize) -> Packet {
     let mut packet = *packet;
-    let seq = unwrap(packet.seq, near);
+    let seq = nearest::<32>(packet.seq.into(), near);
     if let Some(last) = sender.mappings(subflow, seq, u32::from(packet.len)).last() {
         packet.seq = (last.data_end() as u32).wrapping_sub(u32::from(packet.len));
     }

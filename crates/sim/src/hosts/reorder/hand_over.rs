@@ -9,8 +9,8 @@ use plimsoll_units::Time;
 use super::{EndBuffer, ReorderedPiece};
 use crate::hosts::Hosts;
 use crate::hosts::agenda::Step;
-use crate::hosts::wire::unwrap;
 use crate::sim_hooks::SimFabric;
+use plimsoll_mechanisms::transports::nearest;
 
 impl Hosts {
     /// The NIC hands over the packets of a piece: to the transport, or to a buffer if data before them is missing.
@@ -25,7 +25,7 @@ impl Hosts {
             return self.receive_piece(now, fabric, packets);
         };
         let received = connection.half(end).endpoint.received();
-        let seq = unwrap(first.seq, received);
+        let seq = nearest::<32>(first.seq.into(), received);
         let place = number * 2 + end as u32;
         if seq <= received && !buffers.ends.contains_key(&place) {
             return self.receive_piece(now, fabric, packets);

@@ -23,7 +23,7 @@ pub fn types(run: &Outcome) -> PacketTypes {
     }
 }
 
-/// The counts of all types.
+/// Sent, received and lost packets of every type, in one list.
 fn all(types: &PacketTypes) -> [TypeCounts; 6] {
     [types.data, types.acks, types.naks, types.cnps, types.pulls, types.requests]
 }

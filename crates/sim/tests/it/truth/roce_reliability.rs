@@ -49,6 +49,24 @@ pub const INCAST: &str = "[topology]\nkind = 'leaf-spine'\nleaves = 7\nspines = 
                           rate = '25Gbps'\nfabric_rate = '100Gbps'\ndelay = '1us'\n\
                           [workload.incast]\nkind = 'incast'\nsize = '3KB'\nevery = '1s'\n";
 
+/// Has `all_end`, which runs a network with further tables of a scenario, meet trouble of every kind: losses at random,
+/// a link that fails and comes back, a receiver that is slow, and one that stops for a while, and 1,000 senders to one.
+pub fn meet_trouble(all_end: impl Fn(&str, &str, &str)) {
+    for loss in ["1e-4", "1e-2"] {
+        all_end(&format!("a loss of {loss}"), RACKS, &format!("[host]\nloss = {loss}\n"));
+    }
+    let faults = [
+        ("a link fails", "from = 'leaf0'\nto = 'spine0'\nat = '30us'\nuntil = '300us'\ndown = true"),
+        ("a slow receiver", "from = 'leaf0'\nto = 'h0'\nat = '20us'\nrate = '5Gbps'"),
+        ("a receiver stops", "from = 'leaf0'\nto = 'h0'\nat = '20us'\nuntil = '2ms'\ndown = true"),
+    ];
+    for (case, fault) in faults {
+        let others = format!("[[fault]]\n{fault}\n[paths]\nconvergence_delay = '100us'\n");
+        all_end(case, RACKS, &others);
+    }
+    all_end("1,000:1", INCAST, "");
+}
+
 /// Runs `network` with each of [`KINDS`] on one, two and four threads. `port` is added to the switches' ports, and
 /// `others` to the scenario. `expect` says whether packets were lost.
 fn all_end(case: &str, network: &str, port: &str, others: &str, expect: Option<bool>) {

@@ -4,7 +4,7 @@
 use plimsoll_units::{Span, Time};
 
 use crate::truth::lab::{Run, run};
-use crate::truth::roce_reliability::{INCAST, RACKS, ends_on_any_threads};
+use crate::truth::roce_reliability::{ends_on_any_threads, meet_trouble};
 
 /// The network of the published runs with 16 hosts: 100 Gb/s, three tiers, 1 us a link.
 const FAT_TREE: &str = "[topology]\nkind = 'fat-tree'\nk = 4\nrate = '100Gbps'\ndelay = '1us'\n";
@@ -125,30 +125,8 @@ fn all_end(case: &str, network: &str, others: &str) {
 }
 
 #[test]
-fn random_losses() {
-    for loss in ["1e-4", "1e-2"] {
-        all_end(&format!("a loss of {loss}"), RACKS, &format!("[host]\nloss = {loss}\n"));
-    }
-}
-
-#[test]
-fn a_link_that_fails_and_comes_back() {
-    let others = "[[fault]]\nfrom = 'leaf0'\nto = 'spine0'\nat = '30us'\nuntil = '300us'\ndown = true\n\
-                  [paths]\nconvergence_delay = '100us'\n";
-    all_end("a link fails", RACKS, others);
-}
-
-#[test]
-fn a_slow_receiver_and_one_that_stops() {
-    let slow = "[[fault]]\nfrom = 'leaf0'\nto = 'h0'\nat = '20us'\nrate = '5Gbps'\n";
-    all_end("a slow receiver", RACKS, slow);
-    let stops = "[[fault]]\nfrom = 'leaf0'\nto = 'h0'\nat = '20us'\nuntil = '2ms'\ndown = true\n";
-    all_end("a receiver stops", RACKS, stops);
-}
-
-#[test]
-fn a_thousand_senders_to_one() {
-    all_end("1,000:1", INCAST, "");
+fn all_messages_end_in_trouble_of_every_kind() {
+    meet_trouble(all_end);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Two ends that exchange packets without a network.
 
+use crate::transports::NicEnd;
 use plimsoll_units::{Span, Time};
 use proptest::prelude::*;
 
@@ -10,7 +11,7 @@ fn config(repair: bool) -> HomaConfig {
     HomaConfig::new(1_472, 66, &HomaParams { repair, ..HomaParams::default() })
 }
 
-/// A sender and a receiver.
+/// Both ends of a connection, without a network between them.
 #[derive(Default)]
 struct Pair {
     sender: HomaEnd,
@@ -56,7 +57,7 @@ impl Pair {
 
     /// Lets the next timer pass. Returns false if none is set.
     fn wait(&mut self, config: &HomaConfig) -> bool {
-        let due = self.sender.deadline(config).min(self.receiver.deadline(config));
+        let due = self.sender.deadline(config, self.now).min(self.receiver.deadline(config, self.now));
         if due == Time::MAX {
             return false;
         }
@@ -72,14 +73,14 @@ fn a_message_of_the_unscheduled_bytes_needs_no_grant_and_one_more_byte_does() {
     let config = config(false);
     for (bytes, grants, packets) in [(1, 0, 1), (9_328, 0, 7), (9_329, 1, 8), (9_328 + 1_457, 2, 9)] {
         let mut pair = Pair::default();
-        pair.sender.write(pair.now, bytes);
+        pair.sender.write(&config, pair.now, bytes);
         let seen = pair.drive(&config, || false);
         assert_eq!((pair.receiver.received(), seen.len()), (bytes, packets));
         assert_eq!(pair.receiver.counters().types.pulls.sent, grants);
         // Nothing is lost, so nothing is acknowledged.
         assert_eq!(pair.receiver.counters().types.acks.sent, 0);
         assert!(pair.sender.is_idle() && pair.receiver.is_idle());
-        assert_eq!(pair.sender.deadline(&config), Time::MAX);
+        assert_eq!(pair.sender.deadline(&config, pair.now), Time::MAX);
     }
 }
 
@@ -88,7 +89,7 @@ fn scheduled_packets_have_the_priority_of_their_grants_and_the_tail_is_boosted()
     let config = config(false);
     let mut pair = Pair::default();
     // Ten scheduled packets: the last six and 690 B take 10,000 B on the wire.
-    pair.sender.write(pair.now, 9_328 + 10 * 1_456);
+    pair.sender.write(&config, pair.now, 9_328 + 10 * 1_456);
     let seen = pair.drive(&config, || false);
     let priorities: Vec<u8> = seen.iter().map(|(_, _, priority)| *priority).collect();
     assert_eq!(priorities, [7, 7, 7, 7, 7, 7, 7, 6, 6, 6, 6, 7, 7, 7, 7, 7, 7]);
@@ -98,7 +99,7 @@ fn scheduled_packets_have_the_priority_of_their_grants_and_the_tail_is_boosted()
 fn no_more_than_a_round_trip_is_in_flight() {
     let config = config(true);
     let (mut sender, mut receiver) = (HomaEnd::default(), HomaEnd::default());
-    sender.write(Time::ZERO, 1_000_000);
+    sender.write(&config, Time::ZERO, 1_000_000);
     let (first, _) = sender.next_data(&config, Time::ZERO).unwrap();
     receiver.on_segment(&config, Time::ZERO, &first);
     assert!(receiver.take_arrival() && !receiver.take_arrival());
@@ -113,7 +114,7 @@ fn messages_of_a_connection_follow_each_other_with_unscheduled_bytes_each() {
     let config = config(true);
     let mut pair = Pair::default();
     for bytes in [100, 20_000, 9_328] {
-        pair.sender.write(pair.now, bytes);
+        pair.sender.write(&config, pair.now, bytes);
     }
     pair.drive(&config, || false);
     assert_eq!((pair.receiver.received(), pair.sender.acknowledged()), (29_428, 29_428));
@@ -125,7 +126,7 @@ fn messages_of_a_connection_follow_each_other_with_unscheduled_bytes_each() {
 fn a_receiver_asks_for_what_it_misses_and_a_sender_whether_it_arrived() {
     let config = config(true);
     let mut pair = Pair::default();
-    pair.sender.write(pair.now, 3_000);
+    pair.sender.write(&config, pair.now, 3_000);
     let mut number = 0;
     // The second packet is lost: the receiver knows of the message and asks after 5 ms.
     let sent = pair.drive(&config, || {
@@ -140,7 +141,7 @@ fn a_receiver_asks_for_what_it_misses_and_a_sender_whether_it_arrived() {
     assert_eq!((pair.receiver.counters().types.naks.sent, pair.sender.acknowledged()), (1, 3_000));
     // All is lost: the sender asks, and the receiver asks for it.
     let asked = pair.sender.counters().types.requests.sent;
-    pair.sender.write(pair.now, 100);
+    pair.sender.write(&config, pair.now, 100);
     pair.drive(&config, || true);
     assert!(pair.wait(&config));
     pair.drive(&config, || false);
@@ -152,7 +153,7 @@ fn a_receiver_asks_for_what_it_misses_and_a_sender_whether_it_arrived() {
 fn duplicates_change_nothing_but_are_acknowledged_again() {
     let config = config(true);
     let (mut sender, mut receiver) = (HomaEnd::default(), HomaEnd::default());
-    sender.write(Time::ZERO, 100);
+    sender.write(&config, Time::ZERO, 100);
     let (packet, _) = sender.next_data(&config, Time::ZERO).unwrap();
     for new_bytes in [100, 0] {
         assert_eq!(receiver.on_segment(&config, Time::ZERO, &packet).new_bytes, new_bytes);
@@ -170,7 +171,7 @@ proptest! {
         let config = config(true);
         let mut pair = Pair::default();
         let all: u64 = messages.iter().sum();
-        messages.iter().for_each(|bytes| pair.sender.write(pair.now, *bytes));
+        messages.iter().for_each(|bytes| pair.sender.write(&config, pair.now, *bytes));
         let mut losses = losses.into_iter();
         for _ in 0..10_000 {
             pair.drive(&config, || losses.next() == Some(0));

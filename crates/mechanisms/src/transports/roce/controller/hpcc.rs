@@ -89,7 +89,7 @@ pub enum HpccForm {
     Rate,
 }
 
-/// The reference values of HPCC.
+/// The windows or rates from which HPCC computes: one for all links, or one for each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HpccReferences {
