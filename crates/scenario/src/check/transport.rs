@@ -108,16 +108,23 @@ impl Checker<'_> {
             let message = format!("{} computes with exact stamps", exact.name());
             self.error(&keys(&path), message, "no `nic_rate`");
         }
-        // A packet has one unit for all of its stamps.
-        let of_host = model.port.host.int().map(|int| ("host", int.nic_rate));
-        let units = tiers.iter().filter_map(|tier| Some((*tier, int_of(tier)?.nic_rate))).chain(of_host);
-        let mut units = units.peekable();
-        if let Some((_, first)) = units.peek().copied()
-            && let Some((tier, _)) = units.find(|(_, unit)| *unit != first)
+        if let Some(other) = params.kinds().find(|kind| kind.describe().needs_stamps && *kind != Kind::Hpcc)
+            && let Some(tier) = tiers.iter().find(|name| int_of(name).is_some_and(|int| int.digest.is_some()))
         {
             let path = self.path_of(tier, "int");
-            let message = "its stamps differ in their unit from those of other ports";
-            self.error(&keys(&path), message, "one `nic_rate` for all ports, or none");
+            let message = format!("{} computes with the stamps of all ports", other.name());
+            self.error(&keys(&path), message, "no `digest`");
+        }
+        // A packet has one unit for all of its stamps, or one digest.
+        let of_host = model.port.host.int().map(|int| ("host", int));
+        let forms = tiers.iter().filter_map(|tier| Some((*tier, int_of(tier)?))).chain(of_host);
+        let mut forms = forms.map(|(tier, int)| (tier, (int.nic_rate, int.digest))).peekable();
+        if let Some((_, first)) = forms.peek().copied()
+            && let Some((tier, _)) = forms.find(|(_, form)| *form != first)
+        {
+            let path = self.path_of(tier, "int");
+            let message = "its stamps differ in their unit or form from those of other ports";
+            self.error(&keys(&path), message, "one `nic_rate` and one `digest` for all ports, or none");
         }
     }
 

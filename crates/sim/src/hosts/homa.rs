@@ -28,13 +28,15 @@ impl Hosts {
     pub(super) fn send_homa(&mut self, now: Time, fabric: &mut SimFabric, number: u32, end: End) {
         let Some(open) = self.connections.get_mut(number) else { return };
         let (host, peer) = (open.host(end), open.host(end.other()));
+        // An acknowledged request may be without its answer: the server is still at work.
+        let may_close = self.rules.close_when_idle && self.is_one_way[usize::from(open.workload)];
         let config = &self.transports.get(open.transport).homa;
         let Endpoint::Homa(homa) = &mut open.half(end).endpoint else { return };
         let key = key_of(number, end);
         let state = &mut self.homa[host.0 as usize];
         state.grants.set(key, peer.0, homa.left_to_grant(), state.degree, state.levels);
         state.sending.set(key, homa.ready(config).map(|(left, _)| left));
-        let closes = self.rules.close_when_idle && config.params.repair && homa.is_idle();
+        let closes = may_close && config.params.repair && homa.is_idle();
         if homa.take_arrival() {
             self.grant_packets(now, fabric, host, Some(key));
         }
