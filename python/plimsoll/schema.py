@@ -27,8 +27,8 @@ class Run(TypedDict, total=False):
     warmup: Span
     """Messages created before this time are carried but not counted; queues are observed from then on."""
     drain: Span
-    """After the last arrival the run continues until every message is answered, but no longer than this. Messages
-    that are still open then are reported as unfinished."""
+    """After `duration` the run continues until every message is answered, but no longer than this. Messages that
+    are still open then are reported as unfinished. Without `duration` it is not limited."""
 
 
 class _RackTopology(TypedDict):
@@ -2239,8 +2239,8 @@ class RunPartial(TypedDict, total=False):
     warmup: Span
     """Messages created before this time are carried but not counted; queues are observed from then on."""
     drain: Span
-    """After the last arrival the run continues until every message is answered, but no longer than this. Messages
-    that are still open then are reported as unfinished."""
+    """After `duration` the run continues until every message is answered, but no longer than this. Messages that
+    are still open then are reported as unfinished. Without `duration` it is not limited."""
 
 
 class RackTopologyPartial(TypedDict, total=False):

@@ -29,6 +29,7 @@ impl Checker<'_> {
             self.stamps(&section, params, model);
             self.turns(&section, params, model);
             self.homa(&section, params, model);
+            self.trims(&section, params, model);
         }
         for (name, params) in &model.transports {
             if !params.workload.is_empty() {
@@ -148,6 +149,18 @@ impl Checker<'_> {
         }
     }
 
+    /// Warns where Ultra Ethernet counts on headers of trimmed packets, and no switch trims.
+    fn trims(&mut self, section: &[&str], params: &TransportParams, model: &Model) {
+        let counts_on_it = params.kinds().any(|kind| kind.describe().family.carrier == Carrier::Uet);
+        let tiers = model.topology.tiers();
+        let trims = || tiers.iter().any(|tier| model.port.of_tier(tier).trim().is_some());
+        if counts_on_it && params.uet.trimming && !trims() {
+            let message = "no switch trims, so each loss waits for a timeout";
+            let help = "use `port.switch.trim = {}`, or `uet = { trimming = false, overtaken_is_lost = true }`";
+            self.warn(&[section, &["kind"]].concat(), message, help);
+        }
+    }
+
     /// Checks that switches serve the priorities that Homa gives its packets, and that what completes messages is sent.
     fn homa(&mut self, section: &[&str], params: &TransportParams, model: &Model) {
         if !params.kinds().any(|kind| kind == Kind::Homa) {
@@ -157,6 +170,11 @@ impl Checker<'_> {
         if completes && !params.homa.repair {
             let path = [section, &["homa", "repair"]].concat();
             self.error(&path, "nothing is acknowledged, and messages complete when they are", "true");
+        }
+        if !params.homa.repair && (model.host.loss > 0.0 || !model.fault.is_empty()) {
+            let path = [section, &["homa", "repair"]].concat();
+            let message = "packets get lost here (`host.loss` or a fault), and their messages never end";
+            self.warn(&path, message, "homa.repair = true");
         }
         let tiers = model.topology.tiers();
         let serves = |name: &&str| model.port.of_tier(name).order == QueueOrder::Priorities;

@@ -116,7 +116,7 @@ impl Hosts {
             let Some(open) = self.connections.get_mut(number) else { break };
             let (peer, config) = (open.host(end.other()), &self.transports.get(open.transport).homa);
             let Endpoint::Homa(homa) = &mut open.half(end).endpoint else { break };
-            let wire = homa.grant(config, slot);
+            let wire = homa.grant(config, now, slot);
             let left = homa.left_to_grant();
             let state = &mut self.homa[host.0 as usize];
             if left > 0 {
@@ -126,6 +126,7 @@ impl Hosts {
             }
             state.grants.set(key, peer.0, left, state.degree, state.levels);
             self.send_control(now, fabric, number, end);
+            self.arm_homa(now, fabric, number, end);
         }
         self.arm_grants(now, fabric, host);
     }
