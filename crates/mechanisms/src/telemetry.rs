@@ -10,8 +10,8 @@
 //! throughput of a link from two stamps of one port. A stamp also has the time that the packet spent in the port, whose
 //! sum over the hops is the queueing delay for senders that steer by it.
 //!
-//! In the place of stamps a packet may carry one number, a digest (PINT, Ben Basat et al., SIGCOMM 2020): ports estimate
-//! their own loads, and the packet has that of the most loaded one.
+//! In the place of stamps a packet may carry one number, a digest (PINT, Ben Basat et al., SIGCOMM 2020): ports
+//! estimate their own loads, and the packet has that of the most loaded one.
 
 use plimsoll_units::{Bytes, Rate, Span, Time};
 use schemars::JsonSchema;
@@ -48,15 +48,15 @@ impl Default for IntParams {
     }
 }
 
-/// A digest of telemetry: each port averages its load U = queue / (B T) + rate / B over the time T, and a packet carries
-/// the largest on its path, rounded to a power of `base` (PINT, Ben Basat et al., SIGCOMM 2020).
+/// A digest of telemetry: each port averages its load U = queue / (B T) + rate / B over the time T, and a packet
+/// carries the largest on its path, rounded to a power of `base` (PINT, Ben Basat et al., SIGCOMM 2020).
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DigestParams {
     /// T, the round trip of idle links: more than 0. Default 13 us, as in HPCC's paper.
     pub base_rtt: Span,
-    /// The ratio of two values that follow each other: more than 1, at most 2. A value is off by half of it at most; with
-    /// 1.05 that is 2.5 %, and 8 bits hold the loads from 1/128 to 1,900. Default 1.05.
+    /// The ratio of two values that follow each other: more than 1, at most 2. A value is off by half of it at most;
+    /// with 1.05 that is 2.5 %, and 8 bits hold the loads from 1/128 to 1,900. Default 1.05.
     #[schemars(range(min = 1.0, max = 2.0))]
     pub base: f64,
 }

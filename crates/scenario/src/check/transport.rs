@@ -156,7 +156,8 @@ impl Checker<'_> {
         let trims = || tiers.iter().any(|tier| model.port.of_tier(tier).trim().is_some());
         if counts_on_it && params.uet.trimming && !trims() {
             let message = "no switch trims, so each loss waits for a timeout";
-            let help = "use `port.switch.trim = {}`, or `uet = { trimming = false, overtaken_is_lost = true }`";
+            let help =
+                "use `port.switch.trim = {}`, or `uet = { trimming = false, overtaken_is_lost = true }`";
             self.warn(&[section, &["kind"]].concat(), message, help);
         }
     }

@@ -55,8 +55,8 @@ impl ReceiveSide {
         news
     }
 
-    /// Returns whether all that was sent has arrived: up to a last packet, and nothing of a later one, behind which more
-    /// was written.
+    /// Returns whether all that was sent has arrived: up to a last packet, and nothing of a later one, behind which
+    /// more was written.
     fn is_complete(&self) -> bool {
         self.last.is_some_and(|last| self.packets.next() > last) && self.highest == self.last
     }

@@ -76,8 +76,8 @@ impl CreditLine {
     }
 
     /// Returns the quanta that shall have been granted in the end: enough for `wanted` bytes, of which a NIC with
-    /// `share` active senders has each ask for its share, though for no less than it lacks of a packet of `mtu` bytes: a
-    /// share that leaves a sender without credit would leave it without a packet to ask for more. While nothing was
+    /// `share` active senders has each ask for its share, though for no less than it lacks of a packet of `mtu` bytes:
+    /// a share that leaves a sender without credit would leave it without a packet to ask for more. While nothing was
     /// heard it is for at least a packet. They are at most [`QUANTA_AHEAD`] more than were granted.
     pub(super) fn target(&self, wanted: u64, share: u32, mtu: u64) -> u64 {
         let lacks = wanted as i64 - self.granted - self.speculative;

@@ -1,5 +1,5 @@
-//! Random scenarios of the transports that NICs carry: whatever the ports, the losses and the faults, each message ends,
-//! each packet has an owner, and any number of threads gives the same.
+//! Random scenarios of the transports that NICs carry: whatever the ports, the losses and the faults, each message
+//! ends, each packet has an owner, and any number of threads gives the same.
 
 use proptest::prelude::*;
 use proptest::sample::select;

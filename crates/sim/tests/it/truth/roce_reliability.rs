@@ -51,8 +51,8 @@ pub const INCAST: &str = "[topology]\nkind = 'leaf-spine'\nleaves = 7\nspines = 
 
 /// Has `all_end`, which runs a network with further tables of a scenario, meet trouble of every kind: losses at random,
 /// a link that fails and comes back, the other one that fails soon after it, while paths chosen after a timeout are
-/// kept, packets that overtake each other, a receiver that is slow, and one that stops for a while, and 1,000 senders to
-/// one.
+/// kept, packets that overtake each other, a receiver that is slow, and one that stops for a while, and 1,000 senders
+/// to one.
 pub fn meet_trouble(all_end: impl Fn(&str, &str, &str)) {
     for loss in ["1e-4", "1e-2"] {
         all_end(&format!("a loss of {loss}"), RACKS, &format!("[host]\nloss = {loss}\n"));
