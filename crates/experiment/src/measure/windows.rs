@@ -1,6 +1,6 @@
-//! Measures of the congestion windows and rates of a workload's connections, by the samples of `observe.flow_series`. Of
-//! windows only samples between a message's beginning and its end count: an idle connection's window is cut without a
-//! loss.
+//! Measures of the congestion windows and the rates of a workload's connections, by the samples of
+//! `observe.flow_series`. Of windows, only samples between a message's beginning and its end count: an idle connection's
+//! window is cut without a loss.
 //!
 //! ```text
 //! cwnd ──────╮                 a cut: a sample of less than 9 / 10 of the one before

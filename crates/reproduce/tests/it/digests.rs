@@ -48,6 +48,7 @@ const CUT: &[(&str, &str)] = &[
     ("hull/standard.toml", "50ms"),
     ("hull/static.toml", "10ms"),
     ("hull/variable.toml", "40ms"),
+    ("ndp/collateral.toml", "2ms"),
     ("ndp/in-out.toml", "2ms"),
     ("ndp/incast.toml", "1ms"),
     ("ndp/permutation.toml", "300us"),
