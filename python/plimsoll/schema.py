@@ -27,8 +27,8 @@ class Run(TypedDict, total=False):
     warmup: Span
     """Messages created before this time are carried but not counted; queues are observed from then on."""
     drain: Span
-    """After the last arrival the run continues until every message is answered, but no longer than this. Messages
-    that are still open then are reported as unfinished."""
+    """After `duration` the run continues until every message is answered, but no longer than this. Messages that
+    are still open then are reported as unfinished. Without `duration` it is not limited."""
 
 
 class _RackTopology(TypedDict):
@@ -489,6 +489,19 @@ class IntParams(TypedDict, total=False):
     fields of HPCC's released header. With m = rate / 25 Gb/s these are 24 bits of nanoseconds, 20 bits of 128 m
     bytes sent and 17 bits of 80 m bytes of queue, all of which wrap. Links may then have 25, 50, 100, 200 or 400
     Gb/s only. Default exact stamps."""
+    digest: DigestParams
+    """One number in the place of stamps (PINT): the load of the most loaded port, which `hpcc` takes. Ports then
+    add `header` alone. Default absent: stamps."""
+
+
+class DigestParams(TypedDict, total=False):
+    """A digest of telemetry: each port averages its load U = queue / (B T) + rate / B over the time T, and a packet
+    carries the largest on its path, rounded to a power of `base` (PINT, Ben Basat et al., SIGCOMM 2020)."""
+    base_rtt: Span
+    """T, the round trip of idle links: more than 0. Default 13 us, as in HPCC's paper."""
+    base: float
+    """The ratio of two values that follow each other: more than 1, at most 2. A value is off by half of it at most;
+    with 1.05 that is 2.5 %, and 8 bits hold the loads from 1/128 to 1,900. Default 1.05."""
 
 
 class RedParams(TypedDict, total=False):
@@ -2226,8 +2239,8 @@ class RunPartial(TypedDict, total=False):
     warmup: Span
     """Messages created before this time are carried but not counted; queues are observed from then on."""
     drain: Span
-    """After the last arrival the run continues until every message is answered, but no longer than this. Messages
-    that are still open then are reported as unfinished."""
+    """After `duration` the run continues until every message is answered, but no longer than this. Messages that
+    are still open then are reported as unfinished. Without `duration` it is not limited."""
 
 
 class RackTopologyPartial(TypedDict, total=False):
@@ -2652,6 +2665,19 @@ class IntParamsPartial(TypedDict, total=False):
     fields of HPCC's released header. With m = rate / 25 Gb/s these are 24 bits of nanoseconds, 20 bits of 128 m
     bytes sent and 17 bits of 80 m bytes of queue, all of which wrap. Links may then have 25, 50, 100, 200 or 400
     Gb/s only. Default exact stamps."""
+    digest: DigestParamsPartial
+    """One number in the place of stamps (PINT): the load of the most loaded port, which `hpcc` takes. Ports then
+    add `header` alone. Default absent: stamps."""
+
+
+class DigestParamsPartial(TypedDict, total=False):
+    """A digest of telemetry: each port averages its load U = queue / (B T) + rate / B over the time T, and a packet
+    carries the largest on its path, rounded to a power of `base` (PINT, Ben Basat et al., SIGCOMM 2020)."""
+    base_rtt: Span
+    """T, the round trip of idle links: more than 0. Default 13 us, as in HPCC's paper."""
+    base: float
+    """The ratio of two values that follow each other: more than 1, at most 2. A value is off by half of it at most;
+    with 1.05 that is 2.5 %, and 8 bits hold the loads from 1/128 to 1,900. Default 1.05."""
 
 
 class RedParamsPartial(TypedDict, total=False):

@@ -184,6 +184,8 @@ pub fn main_of(registry: &Registry, words: impl IntoIterator<Item = OsString>) -
             Some(bad) => note!("{bad}"),
             None => {
                 let reasons = output::reasons(&error);
+                // The error of a scenario within another one has the word already.
+                let reasons = reasons.strip_prefix("error: ").unwrap_or(&reasons);
                 let lines: Vec<_> = reasons.lines().map(|line| shortened(line, LINE_MAX)).collect();
                 note!("error: {}", lines.join("\n"));
             }

@@ -235,16 +235,8 @@ impl Measure {
                 Err(fail("the scenario counts no links".to_owned(), "`observe.links = true` in the scenario"))
             }
             _ if self.subject.text == ALL => Ok(()),
-            Of::QueueOrLossless if self.subject.text == LOSSLESS => {
-                let tiers = model.topology.tiers().iter();
-                match tiers.map(|tier| model.port.of_tier(tier)).any(|port| port.lossless().is_some()) {
-                    true => Ok(()),
-                    false => Err(fail(
-                        "no port of the scenario is lossless".to_owned(),
-                        "a scenario with the table `port.switch.lossless`, or that of a tier",
-                    )),
-                }
-            }
+            // Where some variants are lossless, the others have dropped nothing at such ports.
+            Of::QueueOrLossless if self.subject.text == LOSSLESS => Ok(()),
             Of::Queue | Of::QueueOrLossless => {
                 let name = queue_name(self.subject());
                 if model.observe.queue.contains_key(name) {
@@ -290,6 +282,27 @@ impl Measure {
             }
             Of::Host | Of::Pair | Of::Run => Ok(()),
         }
+    }
+
+    /// Checks what one of several models has to have at least: a lossless port, for drops there.
+    ///
+    /// # Errors
+    /// Fails, pointing into `text`, if none has it.
+    pub fn check_any<'a>(
+        &self,
+        text: &str,
+        mut models: impl Iterator<Item = &'a Model>,
+    ) -> Result<(), BadExpression> {
+        let is_lossless = |model: &Model| {
+            model.topology.tiers().iter().any(|tier| model.port.of_tier(tier).lossless().is_some())
+        };
+        let asks = matches!(self.quantity.of, Of::QueueOrLossless) && self.subject.text == LOSSLESS;
+        if !asks || models.any(is_lossless) {
+            return Ok(());
+        }
+        let allowed = "a scenario with the table `port.switch.lossless`, or that of a tier";
+        let message = "no port of the scenario is lossless".to_owned();
+        Err(BadExpression::new(text, self.subject.at.clone(), message, allowed))
     }
 }
 

@@ -136,7 +136,9 @@ impl Slo {
     /// # Errors
     /// Fails if a run has no such workload, or one whose messages have no such number.
     pub fn check<'a>(&self, models: impl IntoIterator<Item = &'a Model>) -> Result<(), BadExpression> {
-        models.into_iter().try_for_each(|model| self.measure.check(&self.text, model))
+        let models: Vec<&Model> = models.into_iter().collect();
+        models.iter().try_for_each(|model| self.measure.check(&self.text, model))?;
+        self.measure.check_any(&self.text, models.into_iter())
     }
 
     /// Returns the share of messages that may be over the limit; `None` for other metrics.

@@ -12,7 +12,7 @@
 
 use plimsoll_mechanisms::pfc::Signal;
 use plimsoll_mechanisms::shared_buffer::SharedBuffer;
-use plimsoll_mechanisms::telemetry::{IntParams, Stamp};
+use plimsoll_mechanisms::telemetry::{IntParams, Written};
 use plimsoll_units::Time;
 
 use crate::boundary::{Boundary, Crossing};
@@ -252,9 +252,9 @@ impl<H: Hooks> Sink for Links<H> {
         }
     }
 
-    fn stamp(&mut self, slot: Slot, stamp: Stamp, params: &IntParams) {
+    fn stamp(&mut self, slot: Slot, written: Written, params: &IntParams) {
         if let Some(telemetry) = &mut self.telemetry {
-            telemetry.stamp(slot, self.lanes.packet_mut(slot), stamp, params);
+            telemetry.stamp(slot, self.lanes.packet_mut(slot), written, params);
         }
     }
 

@@ -14,7 +14,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-use plimsoll_mechanisms::telemetry::{IntParams, Stamp, Stamps};
+use plimsoll_mechanisms::telemetry::{IntParams, Stamps, Written};
 use plimsoll_memory::prefetch_for_later;
 
 use crate::net::{Flags, Packet, Slot};
@@ -93,9 +93,9 @@ impl Places {
 }
 
 impl Telemetry {
-    /// Adds a stamp to the packet in `slot`, which grows on the wire.
-    pub(crate) fn stamp(&mut self, slot: Slot, packet: &mut Packet, stamp: Stamp, params: &IntParams) {
-        let added = self.of_slot(slot).push(stamp, params);
+    /// Adds what a port has written to the packet in `slot`, which grows on the wire.
+    pub(crate) fn stamp(&mut self, slot: Slot, packet: &mut Packet, written: Written, params: &IntParams) {
+        let added = self.of_slot(slot).push(written, params);
         packet.size = packet.size.saturating_add(added);
     }
 
@@ -204,6 +204,7 @@ impl Telemetry {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_mechanisms::telemetry::Stamp;
     use plimsoll_units::{Rate, Span, Time};
 
     use super::*;
@@ -215,7 +216,7 @@ mod tests {
         (packet.len, packet.flags) = (len, flags);
         let (rate, waited) = (Rate::from_gbps(1), Span::ZERO);
         let stamp = Stamp { queue_bytes, sent_bytes: 0, at: Time::ZERO, rate, waited };
-        telemetry.stamp(Slot::new(0), &mut packet, stamp, &IntParams::default());
+        telemetry.stamp(Slot::new(0), &mut packet, Written::Stamp(stamp), &IntParams::default());
         telemetry.on_delivered(Slot::new(0), &mut packet);
         packet
     }

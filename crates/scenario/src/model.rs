@@ -267,8 +267,8 @@ pub struct Run {
     /// Messages created before this time are carried but not counted; queues are observed from
     /// then on.
     pub warmup: Span,
-    /// After the last arrival the run continues until every message is answered, but no longer than
-    /// this. Messages that are still open then are reported as unfinished.
+    /// After `duration` the run continues until every message is answered, but no longer than this. Messages that are
+    /// still open then are reported as unfinished. Without `duration` it is not limited.
     pub drain: Span,
 }
 

@@ -216,21 +216,21 @@ impl BuiltWorld {
             warnings.push(format!("`program`: {programs} in the scenario, {text}"));
         }
         warnings.extend(self.circuit_warning());
-        if end >= self.horizon && !self.endless {
+        if self.endless {
+            return warnings;
+        }
+        if end >= self.horizon {
             warnings
                 .push(format!("the run ended at {end} with messages unfinished; `run.drain` allows longer"));
-            let World { hosts, fabric, recorder, .. } = &self.world;
-            let unfinished = hosts.unfinished(fabric);
-            if unfinished.count() > 0 {
-                let all = recorder
-                    .messages
-                    .iter()
-                    .filter(|message| hosts.is_carried_by_nics(message.workload))
-                    .count();
-                let count = unfinished.count();
-                warnings
-                    .push(format!("{count} of {all} messages that NICs carry did not finish: {unfinished}"));
-            }
+        }
+        // Also of a run in which nothing was left to happen.
+        let World { hosts, fabric, recorder, .. } = &self.world;
+        let unfinished = hosts.unfinished(fabric);
+        if unfinished.count() > 0 {
+            let of_nics =
+                recorder.messages.iter().filter(|message| hosts.is_carried_by_nics(message.workload));
+            let (all, count) = (of_nics.count(), unfinished.count());
+            warnings.push(format!("{count} of {all} messages that NICs carry did not finish: {unfinished}"));
         }
         warnings
     }

@@ -85,6 +85,8 @@ pub(crate) struct Hosts {
     transports: Transports,
     /// By workload: a message that has arrived is complete only when its acknowledgement has, too.
     awaits_acknowledgement: Vec<bool>,
+    /// By workload: its messages go one way, so that no answer follows once one is acknowledged.
+    is_one_way: Vec<bool>,
     /// The connections by number.
     connections: ConnectionTable,
     /// The connections of MPTCP, where some workload has such.
@@ -180,6 +182,8 @@ impl Hosts {
         let control = || model.circuits.clone().unwrap_or_default();
         let paths = NetworkPaths::of(model, network, &transports);
         let homa = HomaHost::all(&transports, count);
+        let is_one_way: Vec<bool> =
+            sources.iter().map(|source| source.reach() == SourceReach::Receiver).collect();
         Ok(Hosts {
             rules: HostRules {
                 holds_back: model.waits_for_room() || segmentation.is_some() || classes.is_some(),
@@ -197,15 +201,14 @@ impl Hosts {
                 one_thread: model.families().find_map(|family| family.one_thread),
                 segmentation,
             },
-            awaits_acknowledgement: sources
-                .iter()
-                .enumerate()
-                .map(|(workload, source)| {
+            awaits_acknowledgement: (0..)
+                .zip(&is_one_way)
+                .map(|(workload, is_one_way)| {
                     // A READ is complete at the end that has asked for it.
-                    let reads = transports.of_workload(workload as u16).reads();
-                    completes_acknowledged && !reads && source.reach() == SourceReach::Receiver
+                    completes_acknowledged && *is_one_way && !transports.of_workload(workload).reads()
                 })
                 .collect(),
+            is_one_way,
             transports,
             connections: ConnectionTable::default(),
             multipath: Multipath::new(model)?,

@@ -43,7 +43,7 @@ pub struct AgentArgs {
 
 #[derive(clap::Args)]
 struct MetricsKeys {
-    /// ServeArgs metrics for Prometheus at /metrics of this address: unix:/PATH, 127.0.0.1:PORT or [::1]:PORT.
+    /// Serve metrics for Prometheus at /metrics of this address: unix:/PATH, 127.0.0.1:PORT or [::1]:PORT.
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<String>,
 }

@@ -88,8 +88,11 @@ fn shorten(place: &Place, duration: &str) {
     let more = format!("--set workload.small.load=72Mbps --set {SMALL}");
     let search = format!("'line scenarios/quickstart.toml'*) set -- \"$@\" {quick} {more};;");
     let mine = "'run mine.toml'*) set -- \"$@\" --set run.duration=20ms --set run.warmup=0s;;";
+    let of_schemes = "--set run.duration=30us --set run.warmup=0s --variant DCTCP --variant Homa";
+    let schemes = format!("'run scenarios/schemes/fabric.toml'*) set -- \"$@\" {of_schemes};;");
     let program = env!("CARGO_BIN_EXE_plimsoll");
-    stand_in(place, "plimsoll", &format!("case \"$*\" in {run} {search} {mine} esac\nexec {program} \"$@\""));
+    let cases = format!("{run} {search} {mine} {schemes}");
+    stand_in(place, "plimsoll", &format!("case \"$*\" in {cases} esac\nexec {program} \"$@\""));
 }
 
 /// Transfers of which some complete in so short a run.
@@ -187,7 +190,9 @@ fn the_gallery() {
     link(&place, "scenarios");
     shorten(&place, "60ms");
     run_page("gallery.md", &place, &[]);
-    for figure in ["knee", "cost", "within", "time", "tail", "who-pays", "queue", "over-time", "circuits"] {
+    let figures =
+        ["schemes", "knee", "cost", "within", "time", "tail", "who-pays", "queue", "over-time", "circuits"];
+    for figure in figures {
         assert!(place.read(&format!("{figure}.svg")).ends_with("</svg>\n"), "{figure}");
     }
     assert!(place.read("knee.svg").contains("p99(small) &lt; 1ms"));

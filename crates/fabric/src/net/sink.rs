@@ -1,7 +1,7 @@
 //! [`Sink`]: the interface of a port to the world around it.
 
 use plimsoll_mechanisms::shared_buffer::SharedBuffer;
-use plimsoll_mechanisms::telemetry::{IntParams, Stamp};
+use plimsoll_mechanisms::telemetry::{IntParams, Written};
 use plimsoll_units::Time;
 
 use super::{Notes, Packet, PortId, Slot};
@@ -43,8 +43,8 @@ pub trait Sink {
     /// The packet in `slot` was marked CE by `port`.
     fn marked(&mut self, port: PortId, slot: Slot);
 
-    /// The packet in `slot` gets a stamp of a port with telemetry, which makes it longer on the wire.
-    fn stamp(&mut self, _slot: Slot, _stamp: Stamp, _params: &IntParams) {
+    /// A port with telemetry has written into the packet in `slot`, which makes it longer on the wire.
+    fn stamp(&mut self, _slot: Slot, _written: Written, _params: &IntParams) {
         unreachable!("this world has no telemetry")
     }
 

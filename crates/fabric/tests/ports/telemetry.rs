@@ -7,7 +7,7 @@
 use plimsoll_fabric::net::topology::LinkClass;
 use plimsoll_fabric::net::{Flags, HostId, Network, Packet};
 use plimsoll_fabric::{Fabric, FabricSpec, Handled};
-use plimsoll_mechanisms::telemetry::{IntParams, Stamp, Stamps};
+use plimsoll_mechanisms::telemetry::{DigestParams, IntParams, Stamp, Stamps};
 use plimsoll_units::{Rate, Span, Streams, Time};
 
 const EDGE: Rate = Rate::from_gbps(2);
@@ -103,12 +103,26 @@ fn a_fixed_header_is_added_once_and_fields_are_cut() {
         header: plimsoll_units::Bytes::new(42),
         hop: plimsoll_units::Bytes::ZERO,
         nic_rate: Some(Rate::from_gbps(25)),
+        digest: None,
     };
     let (_, deliveries) = run(spec(Some(released)));
     assert!(deliveries.iter().all(|(_, size, _)| [1_042, 82].contains(size)), "{deliveries:?}");
     // The first port of the second packet: 1,000 B of queue are 12 units of 80 B, 1,042 B sent 8 of 128 B.
     let first = deliveries[3].2.unwrap().hops()[0];
     assert_eq!((first.queue_bytes, first.sent_bytes, first.at), (960, 1_024, ns(4_168)));
+}
+
+#[test]
+fn a_digest_is_the_load_of_the_most_loaded_port() {
+    let digest = DigestParams { base_rtt: Span::from_us(10), base: 1.05 };
+    let (_, deliveries) = run(spec(Some(IntParams { digest: Some(digest), ..IntParams::default() })));
+    // The port in the middle begins to send the first packet of 1,002 B at 5,008 ns and the second 8,016 ns later, just
+    // before the third arrives: all of the link, for 0.8016 of the round trip.
+    let middle = 0.8016;
+    let loads: Vec<Option<f64>> =
+        deliveries.iter().map(|(_, _, stamps)| stamps.and_then(|stamps| stamps.load())).collect();
+    assert_eq!(loads, [None, Some(0.0), None, Some(digest.rounded(middle)), None]);
+    assert!(deliveries.iter().all(|(_, size, _)| [1_002, 42].contains(size)), "{deliveries:?}");
 }
 
 #[test]

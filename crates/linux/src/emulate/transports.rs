@@ -158,6 +158,13 @@ fn check(section: &str, config: &TcpConfig) -> Result<(), Unbuildable> {
     if config.custom.is_some() {
         return refuse("kind", "a congestion controller from outside is not emulated");
     }
+    if config.carrier().is_nic() {
+        let problem = format!(
+            "`{}` is a transport of NICs, which the kernel's sockets do not speak: `plimsoll run` simulates it",
+            params.kind.name()
+        );
+        return refuse("kind", &problem);
+    }
     if params.pacing_rate.is_some() {
         return refuse("pacing_rate", "a pacing rate of all connections is not emulated");
     }

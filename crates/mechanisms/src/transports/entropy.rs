@@ -64,7 +64,7 @@ pub enum EntropyChoice {
     Bitmap,
     /// The last eight that came back without a mark, each once; a random one where there is none.
     Reps,
-    /// One that came back without a mark, or the next of `Bitmap`.
+    /// One that came back without a mark, or the next of `bitmap`.
     Mixed,
     /// Each drawn by itself.
     Random,

@@ -76,9 +76,55 @@ pub fn unused_keys(transport: &TransportParams) -> Vec<UnusedKey> {
             ),
         ]);
     }
+    if transport.kinds().all(|kind| kind.describe().family.carrier.is_nic()) {
+        // What a kernel's TCP has, and a NIC does not.
+        let has_window = has(&[RoceSwift]);
+        rules.push(("max_window", has_window, "a kind of TCP, or \"roce-swift\""));
+        rules.extend(OF_STACKS.iter().map(|key| (*key, false, "a kind of TCP")));
+    }
     let unused = rules.into_iter().filter(|(_, is_used, _)| !is_used);
     unused.map(|(key, _, needs)| UnusedKey { key, needs }).collect()
 }
+
+/// Keys of `[transport]` that transports of NICs have no use for.
+const OF_STACKS: &[&str] = &[
+    "recovery",
+    "growth",
+    "count_options",
+    "initial_window",
+    "min_window",
+    "min_ssthresh",
+    "initial_ssthresh",
+    "window_unit",
+    "cut_from",
+    "app_limited_growth",
+    "idle_restart",
+    "restart_on_write",
+    "pacing_rate",
+    "min_rto",
+    "initial_rto",
+    "max_rto",
+    "rto_granularity",
+    "rtt_sampling",
+    "rtt_error",
+    "backoff_reset",
+    "syn_loss_rto",
+    "dup_ack_threshold",
+    "sacked_in_window",
+    "probe_after",
+    "fast_retransmit_guard",
+    "limited_transmit",
+    "loss_after_ecn",
+    "ack_every",
+    "ack_delay",
+    "nagle",
+    "handshake",
+    "pool",
+    "ecn",
+    "ecn_on_acks",
+    "echo_marked_acks",
+    "ece_growth",
+];
 
 #[cfg(test)]
 mod tests {
@@ -86,8 +132,25 @@ mod tests {
 
     fn unused(text: &str) -> String {
         let params: TransportParams = toml::from_str(text).unwrap();
-        let keys: Vec<&str> = unused_keys(&params).iter().map(|unused| unused.key).collect();
-        keys.join(" ")
+        let keys = unused_keys(&params);
+        let keys = keys.iter().map(|unused| unused.key).filter(|key| !OF_STACKS.contains(key));
+        keys.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn keys_of_stacks_have_no_effect_on_nics() {
+        let count = |text: &str| {
+            let unused = unused_keys(&toml::from_str(text).unwrap());
+            unused.iter().filter(|unused| OF_STACKS.contains(&unused.key)).count()
+        };
+        for kind in ["dcqcn", "roce-swift", "uet", "ndp", "homa"] {
+            assert_eq!(count(&format!("kind = '{kind}'")), OF_STACKS.len(), "{kind}");
+        }
+        for others in ["kind = 'tcp'", "kind = 'datagram'", "kind = 'uet'\nworkload.other = 'tcp'"] {
+            assert_eq!(count(others), 0, "{others}");
+        }
+        assert!(unused("kind = 'uet'").contains("max_window"));
+        assert!(!unused("kind = 'roce-swift'").contains("max_window"));
     }
 
     #[test]
@@ -96,7 +159,7 @@ mod tests {
         assert_eq!(
             unused("kind = 'dcqcn'"),
             "dctcp swift cubic uet ndp homa roce.hpcc roce.timely roce.powertcp roce.dctcp roce.selective \
-             roce.dcqcn.byte_counter roce.nic.turn roce.nic.outstanding_reads"
+             roce.dcqcn.byte_counter roce.nic.turn roce.nic.outstanding_reads max_window"
         );
         assert_eq!(
             unused(
@@ -104,7 +167,7 @@ mod tests {
                  roce = { repair = 'selective', operation = 'read', nic.active = 3 }"
             ),
             "swift cubic uet ndp homa roce.dcqcn roce.hpcc roce.powertcp roce.cnp_interval roce.cnp_generation_delay \
-             roce.cnp_delay roce.timeout roce.timely.patched_beta"
+             roce.cnp_delay roce.timeout roce.timely.patched_beta max_window"
         );
         assert!(unused("kind = 'hpcc'").contains("roce.window"));
         let paper = unused("kind = 'dcqcn'\nroce.dcqcn.form = 'paper'");

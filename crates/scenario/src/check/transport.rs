@@ -29,6 +29,7 @@ impl Checker<'_> {
             self.stamps(&section, params, model);
             self.turns(&section, params, model);
             self.homa(&section, params, model);
+            self.trims(&section, params, model);
         }
         for (name, params) in &model.transports {
             if !params.workload.is_empty() {
@@ -108,16 +109,23 @@ impl Checker<'_> {
             let message = format!("{} computes with exact stamps", exact.name());
             self.error(&keys(&path), message, "no `nic_rate`");
         }
-        // A packet has one unit for all of its stamps.
-        let of_host = model.port.host.int().map(|int| ("host", int.nic_rate));
-        let units = tiers.iter().filter_map(|tier| Some((*tier, int_of(tier)?.nic_rate))).chain(of_host);
-        let mut units = units.peekable();
-        if let Some((_, first)) = units.peek().copied()
-            && let Some((tier, _)) = units.find(|(_, unit)| *unit != first)
+        if let Some(other) = params.kinds().find(|kind| kind.describe().needs_stamps && *kind != Kind::Hpcc)
+            && let Some(tier) = tiers.iter().find(|name| int_of(name).is_some_and(|int| int.digest.is_some()))
         {
             let path = self.path_of(tier, "int");
-            let message = "its stamps differ in their unit from those of other ports";
-            self.error(&keys(&path), message, "one `nic_rate` for all ports, or none");
+            let message = format!("{} computes with the stamps of all ports", other.name());
+            self.error(&keys(&path), message, "no `digest`");
+        }
+        // A packet has one unit for all of its stamps, or one digest.
+        let of_host = model.port.host.int().map(|int| ("host", int));
+        let forms = tiers.iter().filter_map(|tier| Some((*tier, int_of(tier)?))).chain(of_host);
+        let mut forms = forms.map(|(tier, int)| (tier, (int.nic_rate, int.digest))).peekable();
+        if let Some((_, first)) = forms.peek().copied()
+            && let Some((tier, _)) = forms.find(|(_, form)| *form != first)
+        {
+            let path = self.path_of(tier, "int");
+            let message = "its stamps differ in their unit or form from those of other ports";
+            self.error(&keys(&path), message, "one `nic_rate` and one `digest` for all ports, or none");
         }
     }
 
@@ -141,6 +149,18 @@ impl Checker<'_> {
         }
     }
 
+    /// Warns where Ultra Ethernet counts on headers of trimmed packets, and no switch trims.
+    fn trims(&mut self, section: &[&str], params: &TransportParams, model: &Model) {
+        let counts_on_it = params.kinds().any(|kind| kind.describe().family.carrier == Carrier::Uet);
+        let tiers = model.topology.tiers();
+        let trims = || tiers.iter().any(|tier| model.port.of_tier(tier).trim().is_some());
+        if counts_on_it && params.uet.trimming && !trims() {
+            let message = "no switch trims, so each loss waits for a timeout";
+            let help = "use `port.switch.trim = {}`, or `uet = { trimming = false, overtaken_is_lost = true }`";
+            self.warn(&[section, &["kind"]].concat(), message, help);
+        }
+    }
+
     /// Checks that switches serve the priorities that Homa gives its packets, and that what completes messages is sent.
     fn homa(&mut self, section: &[&str], params: &TransportParams, model: &Model) {
         if !params.kinds().any(|kind| kind == Kind::Homa) {
@@ -150,6 +170,11 @@ impl Checker<'_> {
         if completes && !params.homa.repair {
             let path = [section, &["homa", "repair"]].concat();
             self.error(&path, "nothing is acknowledged, and messages complete when they are", "true");
+        }
+        if !params.homa.repair && (model.host.loss > 0.0 || !model.fault.is_empty()) {
+            let path = [section, &["homa", "repair"]].concat();
+            let message = "packets get lost here (`host.loss` or a fault), and their messages never end";
+            self.warn(&path, message, "homa.repair = true");
         }
         let tiers = model.topology.tiers();
         let serves = |name: &&str| model.port.of_tier(name).order == QueueOrder::Priorities;

@@ -28,13 +28,15 @@ impl Hosts {
     pub(super) fn send_homa(&mut self, now: Time, fabric: &mut SimFabric, number: u32, end: End) {
         let Some(open) = self.connections.get_mut(number) else { return };
         let (host, peer) = (open.host(end), open.host(end.other()));
+        // An acknowledged request may be without its answer: the server is still at work.
+        let may_close = self.rules.close_when_idle && self.is_one_way[usize::from(open.workload)];
         let config = &self.transports.get(open.transport).homa;
         let Endpoint::Homa(homa) = &mut open.half(end).endpoint else { return };
         let key = key_of(number, end);
         let state = &mut self.homa[host.0 as usize];
         state.grants.set(key, peer.0, homa.left_to_grant(), state.degree, state.levels);
         state.sending.set(key, homa.ready(config).map(|(left, _)| left));
-        let closes = self.rules.close_when_idle && config.params.repair && homa.is_idle();
+        let closes = may_close && config.params.repair && homa.is_idle();
         if homa.take_arrival() {
             self.grant_packets(now, fabric, host, Some(key));
         }
@@ -114,7 +116,7 @@ impl Hosts {
             let Some(open) = self.connections.get_mut(number) else { break };
             let (peer, config) = (open.host(end.other()), &self.transports.get(open.transport).homa);
             let Endpoint::Homa(homa) = &mut open.half(end).endpoint else { break };
-            let wire = homa.grant(config, slot);
+            let wire = homa.grant(config, now, slot);
             let left = homa.left_to_grant();
             let state = &mut self.homa[host.0 as usize];
             if left > 0 {
@@ -124,6 +126,7 @@ impl Hosts {
             }
             state.grants.set(key, peer.0, left, state.degree, state.levels);
             self.send_control(now, fabric, number, end);
+            self.arm_homa(now, fabric, number, end);
         }
         self.arm_grants(now, fabric, host);
     }

@@ -157,6 +157,12 @@ impl Hosts {
         if self.rules.has_telemetry {
             fabric.take_returned_stamps(packet);
         }
+        if let Some(closed) = self.closed.get(&packet.flow)
+            && self.is_carried_by_nics(closed.workload)
+        {
+            self.closed_types.of(packet.len.into(), packet.flags).received += 1;
+            return;
+        }
         if self.datagrams.has(packet.flow) {
             before.iter().chain([packet]).for_each(|packet| self.receive_datagrams(now, fabric, packet));
         } else {

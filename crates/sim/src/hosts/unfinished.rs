@@ -34,7 +34,7 @@ impl fmt::Display for UnfinishedMessages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let paused = self.paused.iter().map(|(port, count)| (*count, format!("paused at port {port}")));
         let others = [
-            (self.await_answer, "lost tail (all is sent, and no answer has come)"),
+            (self.await_answer, "lost tail (all that may be sent is, and no answer or credit has come)"),
             (self.never_started, "never started"),
             (self.sending, "still sending"),
         ];

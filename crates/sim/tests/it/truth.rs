@@ -26,6 +26,7 @@ mod nics;
 mod parallel;
 mod pauses;
 mod queueing;
+mod random_nics;
 mod replay;
 mod roce;
 mod roce_acceptance;

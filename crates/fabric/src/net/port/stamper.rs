@@ -1,6 +1,6 @@
 //! [`Stamper`]: a port's telemetry, which it writes into data packets at their departure.
 
-use plimsoll_mechanisms::telemetry::{IntParams, Stamp};
+use plimsoll_mechanisms::telemetry::{IntParams, LoadEstimate, Stamp, Written};
 use plimsoll_units::{Rate, Span, Time};
 
 use crate::net::{Sink, Slot};
@@ -11,12 +11,14 @@ pub struct Stamper {
     params: IntParams,
     /// The bytes of all packets that the port has started to send.
     sent_bytes: u64,
+    /// The load of the link, for digests.
+    load: LoadEstimate,
 }
 
 impl Stamper {
     /// Makes the stamper of a port that has sent nothing; `params` must be valid.
     pub fn new(params: IntParams) -> Stamper {
-        Stamper { params, sent_bytes: 0 }
+        Stamper { params, sent_bytes: 0, load: LoadEstimate::default() }
     }
 
     /// The packet in `slot` starts to be sent at `now`, after it has `waited`, and leaves `queue_bytes` behind. Where a
@@ -30,9 +32,19 @@ impl Stamper {
         rate: Rate,
         sink: &mut impl Sink,
     ) {
+        let written = match self.params.digest {
+            None => {
+                let stamp = Stamp { queue_bytes, sent_bytes: self.sent_bytes, at: now, rate, waited };
+                Written::Stamp(self.params.written(stamp))
+            }
+            Some(digest) => {
+                let bytes = u64::from(sink.packet(slot).size);
+                let load = self.load.on_transmit(now, [queue_bytes, bytes], rate, digest.base_rtt);
+                Written::Load(digest.rounded(load))
+            }
+        };
         if !sink.packet(slot).is_header() {
-            let stamp = Stamp { queue_bytes, sent_bytes: self.sent_bytes, at: now, rate, waited };
-            sink.stamp(slot, self.params.written(stamp), &self.params);
+            sink.stamp(slot, written, &self.params);
         }
         self.sent_bytes += u64::from(sink.packet(slot).size);
     }

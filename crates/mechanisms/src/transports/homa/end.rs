@@ -88,8 +88,8 @@ impl HomaEnd {
     }
 
     /// Grants the next packet in `slot`. Returns its bytes on the wire.
-    pub fn grant(&mut self, config: &HomaConfig, slot: usize) -> u64 {
-        self.receive.grant(config, slot)
+    pub fn grant(&mut self, config: &HomaConfig, now: Time, slot: usize) -> u64 {
+        self.receive.grant(config, now, slot)
     }
 
     /// Returns whether data has arrived since the last call.

@@ -108,7 +108,11 @@ impl ReceiveSide {
     }
 
     /// Grants the next packet in `slot`. Returns its bytes on the wire.
-    pub(super) fn grant(&mut self, config: &HomaConfig, slot: usize) -> u64 {
+    pub(super) fn grant(&mut self, config: &HomaConfig, now: Time, slot: usize) -> u64 {
+        if !self.lacks_granted() {
+            // There was nothing to wait for: the sender is silent from now on.
+            self.heard = now;
+        }
         let left = self.left_to_grant();
         let is_boosted = config.params.tail_boost && config.is_tail(left);
         let priority =

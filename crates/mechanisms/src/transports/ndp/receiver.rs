@@ -23,6 +23,8 @@ pub(super) struct ReceiveSide {
     pulled: u32,
     /// The highest number of a packet behind which nothing was written when it was sent.
     last: Option<u64>,
+    /// The highest number of a packet that has arrived, whole or trimmed.
+    highest: Option<u64>,
     /// The end is in the list of its host's pacer.
     is_listed: bool,
     /// A pull is to leave in a packet of its own.
@@ -33,6 +35,7 @@ impl ReceiveSide {
     /// A data packet arrived, whole or trimmed. Returns the bytes newly in order.
     pub(super) fn on_data(&mut self, segment: &TcpSegment) -> u64 {
         let number = nearest::<32>(segment.ack, self.packets.next());
+        self.highest = self.highest.max(Some(number));
         let is_known = self.packets.has(number);
         // The header of a packet that has come whole before, too, is no loss.
         let is_nack = segment.flags.has(Flags::TRIMMED) && !is_known;
@@ -52,9 +55,10 @@ impl ReceiveSide {
         news
     }
 
-    /// Returns whether all that was sent has arrived.
+    /// Returns whether all that was sent has arrived: up to a last packet, and nothing of a later one, behind which more
+    /// was written.
     fn is_complete(&self) -> bool {
-        self.last.is_some_and(|last| self.packets.next() > last)
+        self.last.is_some_and(|last| self.packets.next() > last) && self.highest == self.last
     }
 
     /// Returns whether the answer that leaves next may hold a pull.

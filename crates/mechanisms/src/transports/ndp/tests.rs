@@ -126,6 +126,26 @@ fn a_receiver_answers_at_once_and_owes_a_pull_for_each_packet_until_it_has_all()
 }
 
 #[test]
+fn a_packet_behind_a_last_one_is_owed_a_pull_if_more_follows() {
+    // Three messages of one packet each: the first leaves as the last that was written, and the second does not.
+    let config = config(NdpParams { initial_window: 2, ..NdpParams::default() });
+    let mut end = NdpEnd::new(&config.ndp);
+    end.write(&config.ndp, AT, 1_000);
+    let mut sent = drain(&config, &mut end);
+    end.write(&config.ndp, AT, 1_000);
+    end.write(&config.ndp, AT, 1_000);
+    sent.extend(drain(&config, &mut end));
+    assert_eq!(sent.iter().map(|segment| segment.flags.has(Flags::CWR)).collect::<Vec<_>>(), [true, false]);
+    for whole in [true, false] {
+        let mut receiver = NdpEnd::new(&config.ndp);
+        give(&config, &mut receiver, &sent[0]);
+        assert!(!receiver.enlists(), "all that was written has arrived");
+        give(&config, &mut receiver, &if whole { sent[1] } else { trimmed(&sent[1]) });
+        assert!(!receiver.withdraws() && receiver.enlists() && receiver.grant(), "more is to come");
+    }
+}
+
+#[test]
 fn a_connection_begins_with_a_first_window_again_when_the_receiver_has_all() {
     let (config, mut end, sent) = sender(2, 2, false);
     let mut receiver = NdpEnd::new(&config.ndp);

@@ -76,12 +76,14 @@ impl CreditLine {
     }
 
     /// Returns the quanta that shall have been granted in the end: enough for `wanted` bytes, of which a NIC with
-    /// `share` active senders has each ask for its share, and for at least a packet of `mtu` bytes while nothing was
-    /// heard. They are at most [`QUANTA_AHEAD`] more than were granted.
+    /// `share` active senders has each ask for its share, though for no less than it lacks of a packet of `mtu` bytes: a
+    /// share that leaves a sender without credit would leave it without a packet to ask for more. While nothing was
+    /// heard it is for at least a packet. They are at most [`QUANTA_AHEAD`] more than were granted.
     pub(super) fn target(&self, wanted: u64, share: u32, mtu: u64) -> u64 {
         let lacks = wanted as i64 - self.granted - self.speculative;
         let lacks = if self.is_speculating && wanted > 0 { lacks.max(mtu as i64) } else { lacks };
-        let lacks = lacks.max(0) as u64 / u64::from(share.max(1));
+        let lacks = lacks.max(0) as u64;
+        let lacks = (lacks / u64::from(share.max(1))).max(lacks.min(mtu));
         self.pulled + lacks.div_ceil(self.quantum).min(QUANTA_AHEAD)
     }
 
@@ -181,6 +183,9 @@ mod tests {
         line.on_feedback();
         assert_eq!(line.target(51_200, 1, 4_150), 200);
         assert_eq!(line.target(51_200, 4, 4_150), 50);
+        // A share of less than a packet would not let the next packet leave, which alone can ask for more.
+        assert_eq!(line.target(51_200, 100, 4_150), 17);
+        assert_eq!(line.target(300, 100, 4_150), 2);
         line.on_pull(64);
         assert_eq!(line.target(51_200, 1, 4_150), 64 + 136);
         assert_eq!(line.target(0, 1, 4_150), 64);

@@ -211,10 +211,10 @@ impl SendSide {
 
     /// Returns when [`on_deadline`](SendSide::on_deadline) must be called, `now` or later; [`Time::MAX`] if never.
     pub(super) fn deadline(&self, config: &UetConfig, now: Time) -> Time {
-        // What waits for credit asks for it again.
-        let asked = self.requested.filter(|_| self.awaits_credit()).map_or(Time::MAX, |since| {
-            since.max(self.progress).saturating_add(config.params.min_rto.saturating_mul(CREDIT_WAIT))
-        });
+        // What waits for credit asks for it, as the grants may be lost.
+        let heard = self.requested.map_or(self.progress, |at| at.max(self.progress));
+        let silence = config.params.min_rto.saturating_mul(CREDIT_WAIT);
+        let asked = if self.awaits_credit() { heard.saturating_add(silence) } else { Time::MAX };
         self.oldest.map_or(Time::MAX, |since| self.times_out(config, since)).min(asked).max(now)
     }
 

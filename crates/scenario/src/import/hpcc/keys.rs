@@ -76,7 +76,7 @@ pub(super) const KEYS: &[Key] = &[
     key("MULTI_RATE", OfHpcc("0", "HPCC has one reference for all links")),
     key("SAMPLE_FEEDBACK", OfHpcc("0", "each acknowledgement returns the stamps of its packet")),
     key("PINT_LOG_BASE", OfHpcc("", "stamps are exact, not compressed")),
-    key("PINT_PROB", OfHpcc("", "each packet carries its stamps")),
+    key("PINT_PROB", OfHpcc("1.0", "each acknowledgement moves the window")),
     key("RATE_BOUND", Only("1", "queue pairs are paced at their rate")),
     key("ACK_HIGH_PRIO", Mapped("0")),
     Key { name: "LINK_DOWN", words: Count(3), fate: Mapped("") },

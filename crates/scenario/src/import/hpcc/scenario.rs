@@ -97,13 +97,7 @@ impl HpccConfig<'_> {
         let word = self.word("CC_MODE").unwrap_or("1");
         let mode = match word {
             "1" => Mode::Dcqcn,
-            "3" => Mode::Hpcc,
-            "10" => {
-                draft.notes.push(
-                    "PINT's compressed stamps are exact here, and take as many bytes as HPCC's".to_owned(),
-                );
-                Mode::Hpcc
-            }
+            "3" | "10" => Mode::Hpcc,
             "7" => Mode::Timely,
             "8" => Mode::Dctcp,
             _ => {
@@ -156,7 +150,14 @@ impl HpccConfig<'_> {
                 format!("{}: no marks, so that no flow is slowed", self.comment("ENABLE_QCN")),
             );
         }
-        if mode == Mode::Hpcc {
+        if self.word("CC_MODE") == Some("10") {
+            let base = self.number::<f64>("PINT_LOG_BASE", "number")?.unwrap_or(1.05);
+            let entry = format!("int = {{ header = \"2B\", digest = {{ base = {base:?} }} }}");
+            draft.line(SECTION, entry, "PINT: 2 B from the first switch on");
+            let note = "switches average their load over 13 us, HPCC's T: `int.digest.base_rtt` is to be the longest \
+                        idle round trip";
+            draft.notes.push(note.to_owned());
+        } else if mode == Mode::Hpcc {
             let comment = "42 B from the first switch on; stamps are exact";
             draft.line(SECTION, "int = { header = \"42B\", hop = \"0B\" }", comment);
         }

@@ -159,7 +159,8 @@ fn transport() -> impl Strategy<Value = String> {
         })
 }
 
-fn workloads() -> impl Strategy<Value = String> {
+/// One to three workloads of different kinds.
+pub fn workloads() -> impl Strategy<Value = String> {
     let response = select(vec!["'900B'", "{ kind = 'exponential', mean = '4KB' }"]);
     let rpc = (0.01f64..0.4, response).prop_map(|(load, response)| {
         format!(

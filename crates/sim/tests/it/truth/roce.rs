@@ -424,7 +424,8 @@ fn messages_that_do_not_end_are_counted_by_their_reasons() {
     let lost = said(text);
     assert!(
         lost.ends_with(
-            "2 of 2 messages that NICs carry did not finish: 2 lost tail (all is sent, and no answer has come)"
+            "2 of 2 messages that NICs carry did not finish: 2 lost tail (all that may be sent is, and no answer or \
+             credit has come)"
         ),
         "{lost}"
     );

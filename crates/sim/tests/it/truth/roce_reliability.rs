@@ -50,13 +50,24 @@ pub const INCAST: &str = "[topology]\nkind = 'leaf-spine'\nleaves = 7\nspines = 
                           [workload.incast]\nkind = 'incast'\nsize = '3KB'\nevery = '1s'\n";
 
 /// Has `all_end`, which runs a network with further tables of a scenario, meet trouble of every kind: losses at random,
-/// a link that fails and comes back, a receiver that is slow, and one that stops for a while, and 1,000 senders to one.
+/// a link that fails and comes back, the other one that fails soon after it, while paths chosen after a timeout are
+/// kept, packets that overtake each other, a receiver that is slow, and one that stops for a while, and 1,000 senders to
+/// one.
 pub fn meet_trouble(all_end: impl Fn(&str, &str, &str)) {
     for loss in ["1e-4", "1e-2"] {
         all_end(&format!("a loss of {loss}"), RACKS, &format!("[host]\nloss = {loss}\n"));
     }
     let faults = [
         ("a link fails", "from = 'leaf0'\nto = 'spine0'\nat = '30us'\nuntil = '300us'\ndown = true"),
+        (
+            "one path fails, then the other",
+            "from = 'leaf0'\nto = 'spine0'\nat = '30us'\nuntil = '300us'\ndown = true\n\
+             [[fault]]\nfrom = 'leaf0'\nto = 'spine1'\nat = '350us'\nuntil = '900us'\ndown = true",
+        ),
+        (
+            "one path is slow, and packets overtake",
+            "from = 'leaf1'\nto = 'spine0'\nat = '0s'\nrate = '1Gbps'",
+        ),
         ("a slow receiver", "from = 'leaf0'\nto = 'h0'\nat = '20us'\nrate = '5Gbps'"),
         ("a receiver stops", "from = 'leaf0'\nto = 'h0'\nat = '20us'\nuntil = '2ms'\ndown = true"),
     ];

@@ -41,7 +41,7 @@ impl Pair {
                 }
             }
             if self.receiver.may_grant(config) {
-                self.receiver.grant(config, 0);
+                self.receiver.grant(config, self.now, 0);
             }
             while let Some(packet) = self.receiver.next_control() {
                 moved = true;
@@ -105,8 +105,23 @@ fn no_more_than_a_round_trip_is_in_flight() {
     assert!(receiver.take_arrival() && !receiver.take_arrival());
     // 1,538 B have arrived on the wire, so that one packet may follow.
     assert!(receiver.may_grant(&config));
-    receiver.grant(&config, 0);
+    receiver.grant(&config, Time::ZERO, 0);
     assert!(!receiver.may_grant(&config));
+}
+
+#[test]
+fn the_silence_of_a_sender_begins_with_its_grant() {
+    let config = config(true);
+    let (mut sender, mut receiver) = (HomaEnd::default(), HomaEnd::default());
+    sender.write(&config, Time::ZERO, 20_000);
+    while let Some((packet, _)) = sender.next_data(&config, Time::ZERO) {
+        receiver.on_segment(&config, Time::ZERO, &packet);
+    }
+    assert_eq!(receiver.deadline(&config, Time::ZERO), Time::MAX, "all that was granted is here");
+    // Others are granted first, for longer than a RESEND takes.
+    let late = Time::ZERO + Span::from_ms(20);
+    receiver.grant(&config, late, 0);
+    assert_eq!(receiver.deadline(&config, late), late + config.params.resend_after);
 }
 
 #[test]

@@ -24,14 +24,15 @@
 //! * A round trip has passed once a packet is acknowledged that was sent after the reference moved. The released code
 //!   compares stream offsets for that, which go-back-N sends again for a long time.
 //! * Quantised stamps wrap. After a pause in which they may have, the stamps are stored and not used.
+//! * A digest (PINT) is U itself, as the most loaded port has averaged it, from the second acknowledgement on.
 
 use plimsoll_units::{Rate, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::links::{LinkLoads, averaged, bytes_in};
+use super::links::LinkLoads;
 use crate::InvalidParam;
-use crate::telemetry::Stamps;
+use crate::telemetry::{Stamps, averaged, bytes_in};
 use crate::transports::describe::Description;
 use crate::transports::roce::FAMILY;
 use crate::transports::roce::rate_control::{RateController, RoceAck};
@@ -231,6 +232,10 @@ impl Hpcc {
 
     /// Returns the loads of the links since the last acknowledgement, and stores the new stamps.
     fn loads(&mut self, now: Time, stamps: &Stamps) -> Option<LinkLoads> {
+        if let Some(load) = stamps.load() {
+            let last = std::mem::replace(&mut self.last, *stamps);
+            return (!last.is_empty()).then(|| LinkLoads::one(load, self.base_rtt));
+        }
         let last_at = std::mem::replace(&mut self.last_at, now);
         // Half of the time, as the stamps may be further apart than the acknowledgements that return them.
         let is_clear = now.saturating_since(last_at) < stamps.unambiguous() / 2;

@@ -1,6 +1,6 @@
 //! The loads of the links that two acknowledgements have stamps of, for controllers that steer by telemetry.
 
-use plimsoll_units::{Rate, Span};
+use plimsoll_units::Span;
 
 use crate::telemetry::{Stamp, Stamps};
 
@@ -31,6 +31,13 @@ impl LinkLoads {
         Some(loads)
     }
 
+    /// Returns one load, which was averaged over `time`.
+    pub(super) fn one(load: f64, time: Span) -> LinkLoads {
+        let mut loads = [(0.0, Span::ZERO); Stamps::HOPS_MAX];
+        loads[0] = (load, time);
+        LinkLoads { loads, count: 1 }
+    }
+
     pub(super) fn as_slice(&self) -> &[(f64, Span)] {
         &self.loads[..self.count]
     }
@@ -40,14 +47,4 @@ impl LinkLoads {
         let later = |most: (f64, Span), other: &(f64, Span)| if other.0 > most.0 { *other } else { most };
         self.as_slice().iter().fold(self.loads[0], later)
     }
-}
-
-/// Returns the bytes that a link of `rate` sends in `time`.
-pub(super) fn bytes_in(rate: Rate, time: Span) -> f64 {
-    rate.as_bps() as f64 / 8.0 * time.as_secs_f64()
-}
-
-/// Returns `average` after a sample that holds for `time`, of the last `span`.
-pub(super) fn averaged(average: f64, sample: f64, time: Span, span: Span) -> f64 {
-    average + (time.as_ps() as f64 / span.as_ps() as f64).min(1.0) * (sample - average)
 }

@@ -30,10 +30,10 @@ use plimsoll_units::{Rate, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::links::{LinkLoads, averaged, bytes_in};
+use super::links::LinkLoads;
 use super::round_trip::RoundTrip;
 use crate::InvalidParam;
-use crate::telemetry::{Stamp, Stamps};
+use crate::telemetry::{Stamp, Stamps, averaged, bytes_in};
 use crate::transports::describe::Description;
 use crate::transports::roce::FAMILY;
 use crate::transports::roce::rate_control::{RateController, RoceAck};
@@ -218,7 +218,7 @@ impl RateController for PowerTcp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::telemetry::IntParams;
+    use crate::telemetry::{IntParams, Written};
 
     const LINE: Rate = Rate::from_gbps(100);
     const RTT: Span = Span::from_us(8);
@@ -232,7 +232,7 @@ mod tests {
         let mut stamps = Stamps::default();
         for (queue_bytes, sent_bytes) in links.iter().copied() {
             let stamp = Stamp { queue_bytes, sent_bytes, at: at(ns), rate: LINE, waited: Span::ZERO };
-            stamps.push(stamp, &IntParams::default());
+            stamps.push(Written::Stamp(stamp), &IntParams::default());
         }
         stamps
     }

@@ -14,9 +14,9 @@
 
 use plimsoll_units::{Rate, Span, Time};
 
-use super::links::bytes_in;
 use crate::tcp::controller::{Swift, SwiftParams};
 use crate::tcp::{Cause, CongestionControl, Cut, Limits, Window};
+use crate::telemetry::bytes_in;
 use crate::transports::describe::Description;
 use crate::transports::roce::FAMILY;
 use crate::transports::roce::rate_control::{RateController, RoceAck};

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::tcp::controller::{DctcpParams, SwiftParams};
-use crate::telemetry::{IntParams, Stamp};
+use crate::telemetry::{IntParams, Stamp, Written};
 use crate::transports::roce::controller::{DcqcnForm, DcqcnParams, HpccParams, HpccReaction};
 use crate::transports::roce::{NicParams, RoceController, RoceParams, RoceWindow};
 
@@ -258,7 +258,7 @@ fn after_going_back(controller: RoceController) -> WindowState {
         let sent_bytes = 1_250 * us;
         let stamp = Stamp { queue_bytes: 12_500, sent_bytes, at, rate: LINE, waited: Span::ZERO };
         let mut stamps = Stamps::default();
-        stamps.push(stamp, &IntParams::default());
+        stamps.push(Written::Stamp(stamp), &IntParams::default());
         let answer = TcpSegment { seq: number, ack, flags, ..TcpSegment::default() };
         pair.on_segment(&config, at, &answer, Some(&stamps));
         sent(&mut pair, &config, at, at + Span::from_us(5))

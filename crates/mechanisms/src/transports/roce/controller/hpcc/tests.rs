@@ -3,7 +3,7 @@
 use plimsoll_units::Time;
 
 use super::*;
-use crate::telemetry::{IntParams, Stamp};
+use crate::telemetry::{DigestParams, IntParams, Stamp, Written};
 
 const LINE: Rate = Rate::from_gbps(100);
 const RTT: Span = Span::from_us(8);
@@ -21,7 +21,7 @@ fn stamps(ns: u64, links: &[(u64, u64)]) -> Stamps {
     for (queue_bytes, sent_bytes) in links.iter().copied() {
         let at = Time::ZERO + Span::from_ns(ns);
         let stamp = Stamp { queue_bytes, sent_bytes, at, rate: LINE, waited: Span::ZERO };
-        stamps.push(stamp, &IntParams::default());
+        stamps.push(Written::Stamp(stamp), &IntParams::default());
     }
     stamps
 }
@@ -64,6 +64,27 @@ fn the_most_loaded_link_sets_the_window() {
     ack(&mut flow, (190_000, 250_000), &stamps(6_000, &[(0, 75_000), (0, 37_500)]));
     near(flow.level, reference * 0.95 / flow.one.load + 100.0);
     near(flow.one.level, reference);
+}
+
+#[test]
+fn a_digest_is_the_load_itself() {
+    let params = IntParams { digest: Some(DigestParams::default()), ..IntParams::default() };
+    let digest = |load| {
+        let mut stamps = Stamps::default();
+        stamps.push(Written::Load(load), &params);
+        stamps
+    };
+    let mut flow = flow(0);
+    ack(&mut flow, (1_000, 100_000), &digest(1.9));
+    assert_eq!((flow.window(), flow.one.load), (Some(100_000), 1.0), "the first is only kept");
+    // Each acknowledgement from the reference window, which moves once a round trip.
+    ack(&mut flow, (2_000, 101_000), &digest(1.9));
+    near(flow.level, BDP * 0.95 / 1.9 + 100.0);
+    ack(&mut flow, (3_000, 102_000), &digest(1.25));
+    near(flow.level, BDP * 0.95 / 1.25 + 100.0);
+    near(flow.one.level, BDP);
+    ack(&mut flow, (100_001, 190_000), &digest(1.25));
+    near(flow.one.level, BDP * 0.95 / 1.25 + 100.0);
 }
 
 #[test]
@@ -185,7 +206,7 @@ fn quantised_stamps_are_read_across_a_wrap_and_not_across_a_pause() {
         let now = Time::ZERO + Span::from_us(us);
         let stamp = Stamp { queue_bytes: 32_000, sent_bytes, at: now, rate: LINE, waited: Span::ZERO };
         let mut stamps = Stamps::default();
-        stamps.push(params.written(stamp), &params);
+        stamps.push(Written::Stamp(params.written(stamp)), &params);
         flow.on_ack(&RoceAck { sent: 100, stamps: Some(&stamps), ..RoceAck::at(now) });
         flow.one.load
     };
