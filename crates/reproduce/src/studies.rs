@@ -18,6 +18,8 @@ const ORDER: &[&str] = &[
     "dcqcn",
     "timely",
     "uet",
+    "ndp",
+    "homa",
     "qjump",
     "qjump-kernel",
     "detail",

@@ -32,6 +32,8 @@ pub enum Aggregate {
     PercentileAbove(f64),
     /// The largest of the samples.
     Max,
+    /// The smallest of the samples.
+    Min,
     /// The mean over the smallest hundredth of the samples.
     WorstPercent,
     /// The number of samples in a hundred that meet the condition.
@@ -41,10 +43,11 @@ pub enum Aggregate {
 }
 
 /// The names of aggregates that are no percentile.
-const NAMED: [(&str, Aggregate); 6] = [
+const NAMED: [(&str, Aggregate); 7] = [
     ("mean", Aggregate::Mean),
     ("rms", Aggregate::Rms),
     ("max", Aggregate::Max),
+    ("min", Aggregate::Min),
     ("worst_percent", Aggregate::WorstPercent),
     ("percent", Aggregate::Percent),
     ("per_million", Aggregate::PerMillion),
@@ -234,7 +237,7 @@ impl Aggregate {
     }
 
     /// Returns the aggregate of all replicates' samples. From [`REPLICATES_FOR_INTERVAL`] replicates on, the interval
-    /// is that of their own aggregates, except of a maximum, which has none. `None` without samples.
+    /// is that of their own aggregates, except of an extreme, which has none. `None` without samples.
     pub fn of_replicates(
         self,
         replicates: Vec<Vec<f64>>,
@@ -243,7 +246,7 @@ impl Aggregate {
         let own = |samples: &Vec<f64>| Some(self.of(samples.clone(), condition)?.value);
         let each: Vec<f64> = replicates.iter().filter_map(own).collect();
         let all = self.of(replicates.concat(), condition)?;
-        if self == Aggregate::Max || each.len() < REPLICATES_FOR_INTERVAL {
+        if matches!(self, Aggregate::Max | Aggregate::Min) || each.len() < REPLICATES_FOR_INTERVAL {
             return Some(all);
         }
         let around = section_interval(all.value, &each);
@@ -261,12 +264,15 @@ impl Aggregate {
             Aggregate::PercentileAbove(share) => percentile_above(samples, share),
             Aggregate::Rms => rms(&samples),
             Aggregate::WorstPercent => worst_percent(samples),
-            Aggregate::Max => {
-                let max = samples.iter().copied().max_by(f64::total_cmp)?;
-                Some(Estimate::bare(max, samples.len() as u64))
-            }
+            Aggregate::Max => extreme(&samples, f64::max),
+            Aggregate::Min => extreme(&samples, f64::min),
         }
     }
+}
+
+fn extreme(samples: &[f64], further: fn(f64, f64) -> f64) -> Option<Estimate> {
+    let value = samples.iter().copied().reduce(further)?;
+    Some(Estimate::bare(value, samples.len() as u64))
 }
 
 /// Computes the root of the mean square, with the interval of the mean square.
@@ -362,7 +368,7 @@ mod tests {
         Expression::parse(text, text)
     }
 
-    /// Three replicates have an interval of their own, fewer that of all samples; a maximum has none.
+    /// Three replicates have an interval of their own, fewer that of all samples; an extreme has none.
     #[test]
     fn replicates_are_estimated_as_samples_are() {
         let replicate = |first: u32| (0..200).map(|n| f64::from((first + 37 * n) % 101)).collect::<Vec<_>>();
@@ -380,6 +386,8 @@ mod tests {
             }
             let max = Aggregate::Max.of_replicates(replicates.clone(), None);
             assert_eq!(max, Some(Estimate::bare(100.0, 200 * replicates.len() as u64)));
+            let min = Aggregate::Min.of_replicates(replicates.clone(), None);
+            assert_eq!(min, Some(Estimate::bare(0.0, 200 * replicates.len() as u64)));
             let below = Aggregate::Percent.of_replicates(replicates.clone(), Some((Operator::Less, 1e3)));
             assert_eq!(below.map(|estimate| estimate.value), Some(100.0));
         }

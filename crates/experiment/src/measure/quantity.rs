@@ -375,6 +375,10 @@ pub static QUANTITIES: &[Quantity] = &[
     many("window_kept", Of::Workload, PERCENT, windows::kept).doc(
         "what the congestion window of a connection kept of the largest before; needs observe.flow_series",
     ),
+    many("flow_rate", Of::Workload, MBPS, windows::rates).doc(
+        "payload of a connection that was acknowledged to its sender in an interval of observe.flow_series after the \
+             warm-up, one sample an interval",
+    ),
     // Of watched queues and their links.
     many("delay", Of::Queue, Unit::Time, samples::delay)
         .doc("means over intervals of a watched queue, as delay, from its first packet to its last"),
@@ -419,6 +423,11 @@ pub static QUANTITIES: &[Quantity] = &[
         "share of the time, from the warm-up to run.duration, in which links were paused: the mean of all links that \
              lead to or from a tier, or from one tier to another; needs observe.links",
     ),
+    // Of all ports with trimming.
+    one("trimmed", Of::Run, Unit::Count, samples::trimmed)
+        .doc("packets that lost their payload at a full queue, in the whole run"),
+    one("bounced", Of::Run, Unit::Count, samples::bounced)
+        .doc("trimmed packets that were sent back to their senders, in the whole run"),
     // Of hosts.
     one("processor", Of::Host, PERCENT, hosts::processor).doc("how busy the busiest core of a host was"),
     one("processor_per_kb", Of::Host, Unit::Fixed("ns"), hosts::processor_per_kb)

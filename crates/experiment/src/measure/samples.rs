@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use plimsoll_results::outcome::{
-    ConnectionRecord, Delivered, GoodputInterval, MessageRecord, Outcome, QueryRecord, QueueObservation,
-    Supply,
+    ConnectionRecord, Delivered, GoodputInterval, MessageRecord, Outcome, PriorityCounters, QueryRecord,
+    QueueObservation, Supply,
 };
 use plimsoll_results::summary::one_run::OneRun;
 use plimsoll_units::{Span, Time};
@@ -188,7 +188,7 @@ fn of_connections(of: &QuantityQuestion<'_>, of_all: u64, count: fn(&ConnectionR
 /// Without the empty intervals before the first packet and after the last: HULL's scripts trim those and keep empty
 /// ones between.
 pub(super) fn delay(of: &QuantityQuestion<'_>) -> Vec<f64> {
-    of.queue().map_or_else(Vec::new, |queue| trimmed(all_queue_delays(of, queue)))
+    of.queue().map_or_else(Vec::new, |queue| without_outer_zeros(all_queue_delays(of, queue)))
 }
 
 pub(super) fn delay_until_done(of: &QuantityQuestion<'_>) -> Vec<f64> {
@@ -213,7 +213,7 @@ pub(super) fn throughput(of: &QuantityQuestion<'_>) -> Vec<f64> {
     if of.is_all() {
         let mbps =
             |interval: &GoodputInterval| interval.sent.get() as f64 * 8e-6 / interval.length.as_secs_f64();
-        return trimmed(of.outcome.goodput.iter().map(mbps).collect());
+        return without_outer_zeros(of.outcome.goodput.iter().map(mbps).collect());
     }
     if let Some(workload) = of.workload() {
         let Delivered { observed, bytes } = &of.outcome.delivered;
@@ -236,6 +236,19 @@ pub(super) fn marks(of: &QuantityQuestion<'_>) -> Option<f64> {
     Some(of.queue()?.marks as f64)
 }
 
+pub(super) fn trimmed(of: &QuantityQuestion<'_>) -> Option<f64> {
+    Some(of_priorities(of, |counters| counters.trimmed))
+}
+
+pub(super) fn bounced(of: &QuantityQuestion<'_>) -> Option<f64> {
+    Some(of_priorities(of, |counters| counters.bounced))
+}
+
+/// Returns the sum of a count over the priorities, of the ports that count by priority.
+fn of_priorities(of: &QuantityQuestion<'_>, count: fn(&PriorityCounters) -> u64) -> f64 {
+    of.outcome.counters.by_priority.iter().map(count).sum::<u64>() as f64
+}
+
 pub(super) fn time_up_to(of: &QuantityQuestion<'_>) -> Option<f64> {
     percent_up_to(of.queue()?, of.bytes(0))
 }
@@ -248,7 +261,7 @@ fn percent_up_to(queue: &QueueObservation, bytes: u64) -> Option<f64> {
     (all > 0.0).then(|| 100.0 * time(&queue.time_at[..within.min(queue.time_at.len())]) / all)
 }
 
-fn trimmed(values: Vec<f64>) -> Vec<f64> {
+fn without_outer_zeros(values: Vec<f64>) -> Vec<f64> {
     let first = values.iter().position(|&value| value > 0.0).unwrap_or(values.len());
     let last = values.iter().rposition(|&value| value > 0.0).map_or(first, |last| last + 1);
     values[first..last].to_vec()
@@ -260,7 +273,7 @@ mod tests {
 
     #[test]
     fn only_the_outer_zeros_are_cut() {
-        assert_eq!(trimmed(vec![0.0, 0.0, 1.0, 0.0, 2.0, 0.0]), [1.0, 0.0, 2.0]);
-        assert!(trimmed(vec![0.0; 3]).is_empty());
+        assert_eq!(without_outer_zeros(vec![0.0, 0.0, 1.0, 0.0, 2.0, 0.0]), [1.0, 0.0, 2.0]);
+        assert!(without_outer_zeros(vec![0.0; 3]).is_empty());
     }
 }

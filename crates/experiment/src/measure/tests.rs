@@ -29,8 +29,8 @@ goodput(bulk)                     one number, or the mean of a quantity
 percent(ping, <= 24us)            how many percent of the completion times meet the condition
 ```
 
-`*` stands for all workloads together. The aggregates are `mean`, `rms`, `max`, percentiles (`p50`, `p99.9`; with
-`_above`, the order statistic at or above it instead of an interpolated one), `worst_percent` (the mean over the
+`*` stands for all workloads together. The aggregates are `mean`, `rms`, `min`, `max`, percentiles (`p50`, `p99.9`;
+with `_above`, the order statistic at or above it instead of an interpolated one), `worst_percent` (the mean over the
 smallest hundredth), and `percent` and `per_million` with a condition. Any aggregate may have a condition: samples that
 do not meet it do not count. What is not complete at the end of a run has no completion time, and does not count;
 `plimsoll line` counts it as over its limit.

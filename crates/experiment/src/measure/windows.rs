@@ -1,5 +1,6 @@
-//! Measures of the congestion windows of a workload's connections, by the samples of `observe.flow_series`. Only
-//! samples between a message's beginning and its end count: an idle connection's window is cut without a loss.
+//! Measures of the congestion windows and the rates of a workload's connections, by the samples of
+//! `observe.flow_series`. Of windows, only samples between a message's beginning and its end count: an idle
+//! connection's window is cut without a loss.
 //!
 //! ```text
 //! cwnd ──────╮                 a cut: a sample of less than 9 / 10 of the one before
@@ -41,6 +42,21 @@ pub(super) fn segments(of: &QuantityQuestion<'_>) -> Vec<f64> {
     let segment = of.bytes(0) as f64;
     let all = |of: &BTreeMap<u8, Vec<f64>>| of.values().flatten().copied().collect::<Vec<f64>>();
     by_connection(of, all).into_iter().flatten().map(|window| window / segment).collect()
+}
+
+/// Returns the rates in Mb/s at which the bytes of the connections of a workload were acknowledged, in each interval
+/// after the warm-up. The subflows of a connection count together.
+pub(super) fn rates(of: &QuantityQuestion<'_>) -> Vec<f64> {
+    let outcome = of.outcome;
+    let mut rates: BTreeMap<(Time, u32), f64> = BTreeMap::new();
+    let points = outcome.series.iter().filter(|point| point.time.as_ps() > of.warmup.as_ps());
+    for point in points {
+        let connection = outcome.connections.get(point.connection as usize);
+        if connection.is_some_and(|connection| of.has(connection.workload)) {
+            *rates.entry((point.time, point.connection)).or_default() += point.rate.as_mbps_f64();
+        }
+    }
+    rates.into_values().collect()
 }
 
 /// Returns something of each connection of a workload, made of the windows of its subflows.
@@ -97,7 +113,7 @@ mod tests {
             cwnd,
             ssthresh: SeriesPoint::NO_SSTHRESH,
             alpha: 0.0,
-            rate: Rate::from_bps(0),
+            rate: Rate::from_bps(1_000_000 * cwnd),
             retransmissions: 0,
             subflow,
         };
@@ -135,5 +151,9 @@ mod tests {
         assert_eq!(of("window_kept.mean(w3)"), [49.0, 50.0]);
         assert_eq!(of("window.mean(w3, 50B)").first(), Some(&2.0));
         assert!(of("window_cuts.mean(none)").is_empty());
+        // Of each interval the two connections, the second with both of its subflows.
+        assert_eq!(of("flow_rate.min(w3)")[..4], [200.0, 200.0, 140.0, 145.0]);
+        let late = Measure::parse("flow_rate.min(w4)").unwrap().samples(&outcome, Span::from_ms(4));
+        assert_eq!(late, [900.0]);
     }
 }
