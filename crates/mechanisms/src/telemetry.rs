@@ -204,9 +204,9 @@ pub struct Stamp {
 /// What a port writes into a packet.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Written {
-    /// The port's state.
+    /// The state of the port, beside the states of the ports before it.
     Stamp(Stamp),
-    /// The port's load, for a digest.
+    /// The load of the port's link, of which a digest keeps the largest on the path.
     Load(f64),
 }
 

@@ -138,6 +138,36 @@ mod tests {
     }
 
     #[test]
+    fn each_key_is_of_stacks_alone_or_of_nics_as_well() {
+        let schema = schemars::schema_for!(TransportParams).to_value();
+        let keys: Vec<&str> = schema["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+        let of_both = [
+            "kind",
+            "connections",
+            "priority",
+            "segment",
+            "header",
+            "max_window",
+            "dctcp",
+            "cubic",
+            "swift",
+            "roce",
+            "uet",
+            "ndp",
+            "homa",
+            "workload",
+            "mptcp",
+        ];
+        for key in &keys {
+            assert!(
+                OF_STACKS.contains(key) != of_both.contains(key),
+                "{key}: which transports have a use for it?"
+            );
+        }
+        assert!(OF_STACKS.iter().all(|key| keys.contains(key)), "{keys:?}");
+    }
+
+    #[test]
     fn keys_of_stacks_have_no_effect_on_nics() {
         let count = |text: &str| {
             let unused = unused_keys(&toml::from_str(text).unwrap());
