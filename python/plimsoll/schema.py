@@ -23,12 +23,13 @@ class Run(TypedDict, total=False):
     """Seed of every random stream; the same file and seed give the same bytes."""
     duration: Span
     """When traffic stops being generated. Without it a run ends when its workloads have sent all they have to send
-    (`count`, `size`)."""
+    (`count`, `size`), and after ten minutes at the latest: messages that are still open then are reported as
+    unfinished."""
     warmup: Span
     """Messages created before this time are carried but not counted; queues are observed from then on."""
     drain: Span
     """After `duration` the run continues until every message is answered, but no longer than this. Messages that
-    are still open then are reported as unfinished. Without `duration` it is not limited."""
+    are still open then are reported as unfinished."""
 
 
 class _RackTopology(TypedDict):
@@ -988,6 +989,7 @@ class TransportParams(TypedDict, total=False):
         "dcqcn-paper",
         "dctcp",
         "detail",
+        "eqds",
         "homa",
         "hpcc",
         "hull",
@@ -999,6 +1001,7 @@ class TransportParams(TypedDict, total=False):
         "roce-nic",
         "swift",
         "timely",
+        "uet-2024",
         "uet-nscc",
         "uet-rccc",
         "uet",
@@ -1993,6 +1996,124 @@ class FileServiceWorkload(_FileServiceWorkload, total=False):
     """The table of `transports` that carries the messages. Default `transport`."""
 
 
+class _CollectiveWorkload(TypedDict):
+    kind: Literal["collective"]
+    operation: CollectiveOperation
+    """`all-reduce`, `reduce-scatter`, `all-gather`, `all-to-all`, `broadcast`, `reduce` or `barrier`."""
+
+
+class CollectiveWorkload(_CollectiveWorkload, total=False):
+    """A collective operation of the ranks of a job, on as many hosts, as training jobs have them. An iteration is a
+    query; its latency breakdown is that of the critical path."""
+    algorithm: Algorithm
+    """The schedule. Default absent: `ring`; `shift` of an all-to-all, `tree` of a broadcast or reduce,
+    `dissemination` of a barrier."""
+    size: Bytes
+    """The size, as nccl-tests counts it: the array of a rank, of which a reduce-scatter leaves it a part, an
+    all-gather brings it the parts of all, and an all-to-all has a block for each rank. A barrier has none."""
+    chunks: int
+    """The parts that run the schedule beside each other (channels): 1 or more. Default 1."""
+    reduce_per_byte: Span
+    """The time of a rank to add a byte to its own: 0 or more. Default 0 s."""
+    run: JobRun
+    """Where and how it runs."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
+
+
+class _JobWorkload(TypedDict):
+    kind: Literal["job"]
+    path: str
+    """The file, relative to the scenario."""
+
+
+class JobWorkload(_JobWorkload, total=False):
+    """A job whose ranks send, receive and compute as a file in GOAL's format says, each operation when those are
+    done that it waits for. An iteration is a query; its latency breakdown is that of the critical path."""
+    run: JobRun
+    """Where and how it runs."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
+
+
+class _TrainingWorkload(TypedDict):
+    kind: Literal["training"]
+    layers: int
+    """The layers of the model: 1 or more, which the stages divide."""
+    forward: Span
+    """The time of a rank for the forward pass of a micro-batch through a layer."""
+    activations: Bytes
+    """The activations of a micro-batch between two layers: what parts of a layer sum after each pass, and what
+    stages send to each other."""
+
+
+class TrainingWorkload(_TrainingWorkload, total=False):
+    """A training job: layers in stages (pipeline), each layer split among parts (tensor), and all of it in replicas
+    that sum their gradients (data). An iteration is a query; its communication groups are `tp`, `pp`, `dp` and
+    `ep`."""
+    tensor: int
+    """The ranks that share a layer (tensor parallelism): 1 or more. Default 1."""
+    pipeline: int
+    """The stages of the pipeline: 1 or more. Default 1."""
+    expert: int
+    """The replicas among which the experts of a layer are spread: 1, or a number that divides the replicas. Default
+    1."""
+    micro_batches: int
+    """The parts of the batch of a replica that go through the pipeline one after the other: 1 or more. Default 1."""
+    backward: Span
+    """The same for the backward pass. Default absent: twice `forward`."""
+    update: Span
+    """The time of a rank to update a layer. Default 0 s."""
+    gradients: Bytes
+    """The gradients of a rank's part of a layer, which replicas sum. Default 0 B, without a sum."""
+    tokens: Bytes
+    """The bytes that a rank exchanges with its expert group, before and after the experts of a layer: the blocks
+    for all of them together. Default 0 B."""
+    overlap: bool
+    """Whether gradients are summed as soon as a layer has them, beside the backward passes of others; otherwise
+    after all of them. Default true."""
+    algorithm: Algorithm
+    """The schedule by which replicas sum: one of an all-reduce. Default `ring`."""
+    run: JobRun
+    """Where and how it runs."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
+
+
+class _StorageWorkload(TypedDict):
+    kind: Literal["storage"]
+    size: BytesDistribution
+    """The size of an object, or its distribution."""
+    load: Load
+    """Bytes of objects that each client reads and writes per second: a rate, or a share of its link."""
+
+
+class StorageWorkload(_StorageWorkload, total=False):
+    """Reads and writes of a storage cluster, whose objects have replicas or erasure-coded parts on servers that are
+    drawn for each operation. An operation is a query, and each server that its client asks a message."""
+    clients: HostSet
+    """The hosts that read and write. Default all."""
+    servers: HostSet
+    """The hosts that hold objects. Default all."""
+    reads: float
+    """The share of operations that are reads: 0 to 1. Default 0.5."""
+    replicas: int
+    """The replicas of an object, the first of which sends a write to the others: 1 to 64. Default 3. With
+    `data_parts` it has no effect."""
+    data_parts: int
+    """The parts of which a read needs all (k of an erasure code): 1 to 64. Default absent: objects have replicas."""
+    parity_parts: int
+    """The further parts that a write has (m of an erasure code): 0 to 64. Default 0."""
+    request: Bytes
+    """The payload of a request for a read, and of the answer to a write. Default 100 B."""
+    count: int
+    """The number of operations, after which the workload stops. Default: no limit but `run.duration`."""
+    start: Span
+    """The time from which on operations may start."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
+
+
 class _ExponentialBytesDistribution(TypedDict):
     kind: Literal["exponential"]
     mean: Bytes
@@ -2177,6 +2298,64 @@ class ClockServoParams(TypedDict, total=False):
     """The largest correction of the rate, in parts per million; Linux allows 500 (`adjtimex`)."""
 
 
+class JobRun(TypedDict, total=False):
+    """Where the ranks of a job are, how often it runs, and what its messages cost."""
+    hosts: HostSet
+    """The hosts, as many as ranks or more; each has the NIC of one rank. Default all."""
+    placement: Placement
+    """The order in which ranks take them: `packed`, `random` or `rail`. Default `packed`."""
+    iterations: int
+    """How often the job runs: 1 or more. An iteration begins when the one before it has ended at all ranks, and is
+    a query. Default 1."""
+    pause: Span
+    """The time between two iterations: 0 or more. Default 0 s."""
+    start: Span
+    """When the first iteration begins. Default 0 s."""
+    network: JobNetwork
+    """The carrier of messages between servers: `packets`, the network of the scenario, or `loggops`, the times of
+    `costs` alone. Default `packets`."""
+    costs: MessageCosts
+    """The costs of a message for its ranks, and with `network = "loggops"` the network. Default nothing."""
+    timeline: bool
+    """Whether a run keeps the times of each operation (`operations.csv`), for `plimsoll export perfetto`. Default
+    false."""
+    scale_up: ScaleUp
+    """The links inside a server. Default absent: each rank is a server."""
+
+
+class MessageCosts(TypedDict, total=False):
+    """The costs of a message, as LogGOPS has them. Over packets the network has its own delay and rate, so that
+    `latency` and `gap_per_byte` have no effect, and the other costs are those of the ranks."""
+    latency: Span
+    """The delay of the network (L): 0 or more. Default 0 s."""
+    overhead: Span
+    """The time of a rank's stream for a message, at either end (o): 0 or more. Default 0 s."""
+    overhead_per_byte: Span
+    """The same for each byte after the first (O): 0 or more. Default 0 s."""
+    gap: Span
+    """The time between two messages at a NIC (g): 0 or more. Default 0 s."""
+    gap_per_byte: Span
+    """The time of a NIC for each byte after the first (G): 0 or more. Default 0 s."""
+    eager: Bytes
+    """The largest message whose send ends before it is received (S). A larger one ends when its receive has begun,
+    and a `latency` later. Over packets every send ends when it is handed to the transport. Default 65,535 B."""
+
+
+class _ScaleUp(TypedDict):
+    ranks: int
+    """The ranks of a server, which have consecutive numbers: 1 or more."""
+    rate: Rate
+    """The rate of a rank's links: more than 0."""
+
+
+class ScaleUp(_ScaleUp, total=False):
+    """The links inside a server, such as NVLink: ranks of a server send to each other over them and not over the
+    network. A rank has a link out and a link in; a message takes each for its bytes, one message after the
+    other."""
+    delay: Span
+    """The delay of a message's first bit: 0 or more. Default 0 s."""
+
+
 class _Program(TypedDict):
     host: HostName
     """The host that it runs in. Its address is 10.0.0.1 for `h0`, 10.0.0.2 for `h1`, and so on."""
@@ -2235,12 +2414,13 @@ class RunPartial(TypedDict, total=False):
     """Seed of every random stream; the same file and seed give the same bytes."""
     duration: Span
     """When traffic stops being generated. Without it a run ends when its workloads have sent all they have to send
-    (`count`, `size`)."""
+    (`count`, `size`), and after ten minutes at the latest: messages that are still open then are reported as
+    unfinished."""
     warmup: Span
     """Messages created before this time are carried but not counted; queues are observed from then on."""
     drain: Span
     """After `duration` the run continues until every message is answered, but no longer than this. Messages that
-    are still open then are reported as unfinished. Without `duration` it is not limited."""
+    are still open then are reported as unfinished."""
 
 
 class RackTopologyPartial(TypedDict, total=False):
@@ -3164,6 +3344,7 @@ class TransportParamsPartial(TypedDict, total=False):
         "dcqcn-paper",
         "dctcp",
         "detail",
+        "eqds",
         "homa",
         "hpcc",
         "hull",
@@ -3175,6 +3356,7 @@ class TransportParamsPartial(TypedDict, total=False):
         "roce-nic",
         "swift",
         "timely",
+        "uet-2024",
         "uet-nscc",
         "uet-rccc",
         "uet",
@@ -4106,6 +4288,112 @@ class FileServiceWorkloadPartial(TypedDict, total=False):
     """The table of `transports` that carries the messages. Default `transport`."""
 
 
+class CollectiveWorkloadPartial(TypedDict, total=False):
+    """A collective operation of the ranks of a job, on as many hosts, as training jobs have them. An iteration is a
+    query; its latency breakdown is that of the critical path."""
+    kind: Literal["collective"]
+    operation: CollectiveOperation
+    """`all-reduce`, `reduce-scatter`, `all-gather`, `all-to-all`, `broadcast`, `reduce` or `barrier`."""
+    algorithm: Algorithm
+    """The schedule. Default absent: `ring`; `shift` of an all-to-all, `tree` of a broadcast or reduce,
+    `dissemination` of a barrier."""
+    size: Bytes
+    """The size, as nccl-tests counts it: the array of a rank, of which a reduce-scatter leaves it a part, an
+    all-gather brings it the parts of all, and an all-to-all has a block for each rank. A barrier has none."""
+    chunks: int
+    """The parts that run the schedule beside each other (channels): 1 or more. Default 1."""
+    reduce_per_byte: Span
+    """The time of a rank to add a byte to its own: 0 or more. Default 0 s."""
+    run: JobRunPartial
+    """Where and how it runs."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
+
+
+class JobWorkloadPartial(TypedDict, total=False):
+    """A job whose ranks send, receive and compute as a file in GOAL's format says, each operation when those are
+    done that it waits for. An iteration is a query; its latency breakdown is that of the critical path."""
+    kind: Literal["job"]
+    path: str
+    """The file, relative to the scenario."""
+    run: JobRunPartial
+    """Where and how it runs."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
+
+
+class TrainingWorkloadPartial(TypedDict, total=False):
+    """A training job: layers in stages (pipeline), each layer split among parts (tensor), and all of it in replicas
+    that sum their gradients (data). An iteration is a query; its communication groups are `tp`, `pp`, `dp` and
+    `ep`."""
+    kind: Literal["training"]
+    layers: int
+    """The layers of the model: 1 or more, which the stages divide."""
+    tensor: int
+    """The ranks that share a layer (tensor parallelism): 1 or more. Default 1."""
+    pipeline: int
+    """The stages of the pipeline: 1 or more. Default 1."""
+    expert: int
+    """The replicas among which the experts of a layer are spread: 1, or a number that divides the replicas. Default
+    1."""
+    micro_batches: int
+    """The parts of the batch of a replica that go through the pipeline one after the other: 1 or more. Default 1."""
+    forward: Span
+    """The time of a rank for the forward pass of a micro-batch through a layer."""
+    backward: Span
+    """The same for the backward pass. Default absent: twice `forward`."""
+    update: Span
+    """The time of a rank to update a layer. Default 0 s."""
+    activations: Bytes
+    """The activations of a micro-batch between two layers: what parts of a layer sum after each pass, and what
+    stages send to each other."""
+    gradients: Bytes
+    """The gradients of a rank's part of a layer, which replicas sum. Default 0 B, without a sum."""
+    tokens: Bytes
+    """The bytes that a rank exchanges with its expert group, before and after the experts of a layer: the blocks
+    for all of them together. Default 0 B."""
+    overlap: bool
+    """Whether gradients are summed as soon as a layer has them, beside the backward passes of others; otherwise
+    after all of them. Default true."""
+    algorithm: Algorithm
+    """The schedule by which replicas sum: one of an all-reduce. Default `ring`."""
+    run: JobRunPartial
+    """Where and how it runs."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
+
+
+class StorageWorkloadPartial(TypedDict, total=False):
+    """Reads and writes of a storage cluster, whose objects have replicas or erasure-coded parts on servers that are
+    drawn for each operation. An operation is a query, and each server that its client asks a message."""
+    kind: Literal["storage"]
+    clients: HostSet
+    """The hosts that read and write. Default all."""
+    servers: HostSet
+    """The hosts that hold objects. Default all."""
+    size: BytesDistributionPartial
+    """The size of an object, or its distribution."""
+    load: Load
+    """Bytes of objects that each client reads and writes per second: a rate, or a share of its link."""
+    reads: float
+    """The share of operations that are reads: 0 to 1. Default 0.5."""
+    replicas: int
+    """The replicas of an object, the first of which sends a write to the others: 1 to 64. Default 3. With
+    `data_parts` it has no effect."""
+    data_parts: int
+    """The parts of which a read needs all (k of an erasure code): 1 to 64. Default absent: objects have replicas."""
+    parity_parts: int
+    """The further parts that a write has (m of an erasure code): 0 to 64. Default 0."""
+    request: Bytes
+    """The payload of a request for a read, and of the answer to a write. Default 100 B."""
+    count: int
+    """The number of operations, after which the workload stops. Default: no limit but `run.duration`."""
+    start: Span
+    """The time from which on operations may start."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
+
+
 class ExponentialBytesDistributionPartial(TypedDict, total=False):
     """The exponential distribution."""
     kind: Literal["exponential"]
@@ -4254,6 +4542,61 @@ class ClockServoParamsPartial(TypedDict, total=False):
     """The largest correction of the rate, in parts per million; Linux allows 500 (`adjtimex`)."""
 
 
+class JobRunPartial(TypedDict, total=False):
+    """Where the ranks of a job are, how often it runs, and what its messages cost."""
+    hosts: HostSet
+    """The hosts, as many as ranks or more; each has the NIC of one rank. Default all."""
+    placement: Placement
+    """The order in which ranks take them: `packed`, `random` or `rail`. Default `packed`."""
+    iterations: int
+    """How often the job runs: 1 or more. An iteration begins when the one before it has ended at all ranks, and is
+    a query. Default 1."""
+    pause: Span
+    """The time between two iterations: 0 or more. Default 0 s."""
+    start: Span
+    """When the first iteration begins. Default 0 s."""
+    network: JobNetwork
+    """The carrier of messages between servers: `packets`, the network of the scenario, or `loggops`, the times of
+    `costs` alone. Default `packets`."""
+    costs: MessageCostsPartial
+    """The costs of a message for its ranks, and with `network = "loggops"` the network. Default nothing."""
+    timeline: bool
+    """Whether a run keeps the times of each operation (`operations.csv`), for `plimsoll export perfetto`. Default
+    false."""
+    scale_up: ScaleUpPartial
+    """The links inside a server. Default absent: each rank is a server."""
+
+
+class MessageCostsPartial(TypedDict, total=False):
+    """The costs of a message, as LogGOPS has them. Over packets the network has its own delay and rate, so that
+    `latency` and `gap_per_byte` have no effect, and the other costs are those of the ranks."""
+    latency: Span
+    """The delay of the network (L): 0 or more. Default 0 s."""
+    overhead: Span
+    """The time of a rank's stream for a message, at either end (o): 0 or more. Default 0 s."""
+    overhead_per_byte: Span
+    """The same for each byte after the first (O): 0 or more. Default 0 s."""
+    gap: Span
+    """The time between two messages at a NIC (g): 0 or more. Default 0 s."""
+    gap_per_byte: Span
+    """The time of a NIC for each byte after the first (G): 0 or more. Default 0 s."""
+    eager: Bytes
+    """The largest message whose send ends before it is received (S). A larger one ends when its receive has begun,
+    and a `latency` later. Over packets every send ends when it is handed to the transport. Default 65,535 B."""
+
+
+class ScaleUpPartial(TypedDict, total=False):
+    """The links inside a server, such as NVLink: ranks of a server send to each other over them and not over the
+    network. A rank has a link out and a link in; a message takes each for its bytes, one message after the
+    other."""
+    ranks: int
+    """The ranks of a server, which have consecutive numbers: 1 or more."""
+    rate: Rate
+    """The rate of a rank's links: more than 0."""
+    delay: Span
+    """The delay of a message's first bit: 0 or more. Default 0 s."""
+
+
 class ProgramPartial(TypedDict, total=False):
     """A program that `plimsoll emulate` runs in a host, such as `iperf3 -s`, beside the workloads. A simulation
     warns that it has none of them. Its output goes to `program-HOST.log` in the run directory. Needs
@@ -4336,6 +4679,7 @@ class Variant(TypedDict, total=False):
         "dcqcn-paper",
         "dctcp",
         "detail",
+        "eqds",
         "homa",
         "hpcc",
         "hull",
@@ -4347,6 +4691,7 @@ class Variant(TypedDict, total=False):
         "roce-nic",
         "swift",
         "timely",
+        "uet-2024",
         "uet-nscc",
         "uet-rccc",
         "uet",
@@ -4392,6 +4737,7 @@ class ScenarioTable(TypedDict, total=False):
         "dcqcn-paper",
         "dctcp",
         "detail",
+        "eqds",
         "homa",
         "hpcc",
         "hull",
@@ -4403,6 +4749,7 @@ class ScenarioTable(TypedDict, total=False):
         "roce-nic",
         "swift",
         "timely",
+        "uet-2024",
         "uet-nscc",
         "uet-rccc",
         "uet",
@@ -4666,6 +5013,10 @@ Workload = Union[
     "PstrideWorkload",
     "HstrideWorkload",
     "FileServiceWorkload",
+    "CollectiveWorkload",
+    "JobWorkload",
+    "TrainingWorkload",
+    "StorageWorkload",
 ]
 """The parameters of a workload of any kind."""
 
@@ -4725,6 +5076,37 @@ PageOrder = Literal["sequential", "parallel", "graph"]
 SendWhen = Literal["read", "read-ahead"]
 """When a file server sends the data that its disk has read."""
 
+CollectiveOperation = Literal[
+    "all-reduce",
+    "reduce-scatter",
+    "all-gather",
+    "all-to-all",
+    "broadcast",
+    "reduce",
+    "barrier",
+]
+"""A collective operation."""
+
+Algorithm = Literal[
+    "ring",
+    "halving-doubling",
+    "recursive-doubling",
+    "tree",
+    "double-tree",
+    "hierarchical",
+    "shift",
+    "xor",
+    "direct",
+    "dissemination",
+]
+"""The schedule of a collective operation."""
+
+Placement = Literal["packed", "random", "rail"]
+"""The order in which ranks take the hosts that a job names. A list of hosts names them rank by rank."""
+
+JobNetwork = Literal["packets", "loggops"]
+"""The network that carries the messages between servers."""
+
 Completion = Literal["delivered", "acknowledged"]
 """The event at which a message counts as complete."""
 
@@ -4772,6 +5154,10 @@ WorkloadPartial = Union[
     "PstrideWorkloadPartial",
     "HstrideWorkloadPartial",
     "FileServiceWorkloadPartial",
+    "CollectiveWorkloadPartial",
+    "JobWorkloadPartial",
+    "TrainingWorkloadPartial",
+    "StorageWorkloadPartial",
 ]
 """The parameters of a workload of any kind."""
 

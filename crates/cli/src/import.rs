@@ -2,6 +2,7 @@
 
 mod capture;
 mod flows;
+mod jobs;
 mod metrics;
 mod shared;
 
@@ -15,7 +16,7 @@ use clap::Subcommand;
 use plimsoll_files::Origin;
 use plimsoll_process::note;
 use plimsoll_scenario::import::{self, HpccConfig, Imported};
-use plimsoll_scenario::{Registry, ScenarioError};
+use plimsoll_scenario::{Overrides, Registry, Scenario, ScenarioError};
 use plimsoll_units::whole;
 
 use crate::memory;
@@ -67,6 +68,9 @@ enum From {
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
     },
+    Goal(jobs::GoalArgs),
+    Chakra(jobs::ChakraArgs),
+    Astra(jobs::AstraArgs),
     /// Convert a distribution of sizes: a value and a share a line, up to 1 or to 100, or ns-2's three columns.
     Cdf {
         /// File of the distribution.
@@ -84,14 +88,17 @@ enum From {
 type Reader = fn(&str, &str) -> Result<Imported, Box<ScenarioError>>;
 type FlowReader = fn(&str, &str, Option<&BTreeSet<u32>>) -> Result<Imported, Box<ScenarioError>>;
 
-pub fn run(args: &Args, _: &Registry) -> Done {
+pub fn run(args: &Args, registry: &Registry) -> Done {
     memory::watch_by_default()?;
     match &args.from {
         From::Capture(args) => capture::run(args),
         From::Flows(args) => flows::run(args),
         From::Metrics(args) => metrics::run(args),
+        From::Goal(args) => args.run(),
+        From::Chakra(args) => args.run(),
+        From::Astra(args) => args.run(),
         From::Hpcc { config: Some(config), topology, flows, out } => {
-            hpcc(config, topology.as_deref(), flows.as_deref(), out)
+            hpcc(registry, config, topology.as_deref(), flows.as_deref(), out)
         }
         From::Hpcc { config: None, topology, flows, out } => {
             folder(topology.as_deref(), import::hpcc_topology, flows.as_deref(), import::hpcc_flows, out)
@@ -113,7 +120,7 @@ pub fn run(args: &Args, _: &Registry) -> Done {
 }
 
 /// Converts the settings of HPCC's simulator with the files that they name, or those given instead.
-fn hpcc(path: &Path, topology: Option<&Path>, flows: Option<&Path>, out: &Path) -> Done {
+fn hpcc(registry: &Registry, path: &Path, topology: Option<&Path>, flows: Option<&Path>, out: &Path) -> Done {
     let text = output::read_text(path, Origin::Argument)?;
     let name = path.display().to_string();
     let bad = |error: Box<ScenarioError>| BadScenario::new(name.clone(), "imported", vec![*error]);
@@ -130,6 +137,12 @@ fn hpcc(path: &Path, topology: Option<&Path>, flows: Option<&Path>, out: &Path) 
     let topology = read(topology, config.topology_file(), "TOPOLOGY_FILE")?;
     let flows = read(flows, config.flow_file(), "FLOW_FILE")?;
     let made = config.scenario((&topology.0, &topology.1), (&flows.0, &flows.1)).map_err(bad)?;
+    // Each line of the scenario has the setting that it comes from as its comment, so an error shows that as well.
+    let files = [(NETWORK, &made.network), (FLOWS, &made.flows)];
+    let files = files.map(|(file, imported)| (file.to_owned(), imported.text.clone())).into();
+    let overrides = Overrides { files, ..Overrides::default() };
+    Scenario::parse_from(registry, SCENARIO, &made.scenario.text, out, &overrides)
+        .map_err(|errors| BadScenario::new(name.clone(), "imported", errors))?;
     fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
     write(&out.join(NETWORK), &made.network)?;
     write(&out.join(FLOWS), &made.flows)?;

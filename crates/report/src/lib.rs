@@ -13,6 +13,7 @@ mod escape;
 pub mod figures;
 mod findings;
 pub mod html;
+mod jobs;
 pub mod models;
 pub mod plots;
 mod priorities;

@@ -20,6 +20,7 @@ const ORDER: &[&str] = &[
     "uet",
     "ndp",
     "homa",
+    "collectives",
     "qjump",
     "qjump-kernel",
     "detail",

@@ -215,6 +215,7 @@ mod tests {
             deadline: None,
             observed: None,
             supply: Supply::Duration,
+            groups: Vec::new(),
         };
         Outcome { workloads: vec![info], messages, ..Outcome::default() }
     }

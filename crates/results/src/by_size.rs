@@ -107,6 +107,7 @@ mod tests {
             deadline: None,
             observed: None,
             supply: Supply::Duration,
+            groups: Vec::new(),
         };
         let message = |(index, (bytes, factor)): (usize, (u64, u64))| MessageRecord {
             workload: 0,

@@ -27,9 +27,9 @@ use plimsoll_units::{Bytes, Rate, Span, Time};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::outcome::{
-    CircuitUse, CircuitWeek, ConnectionRecord, Counter, Counters, ExtraLoad, GoodputInterval, LinkTotals,
-    MessageRecord, Observation, Outcome, ProcessorTotals, QueryRecord, QueueObservation, ScheduleTimes,
-    SeriesPoint, Split, When, WorkloadInfo,
+    CircuitUse, CircuitWeek, ConnectionRecord, Counter, Counters, ExtraLoad, GoodputInterval,
+    IterationRecord, LinkTotals, MessageRecord, Observation, Outcome, ProcessorTotals, QueryRecord,
+    QueueObservation, RankRecord, ScheduleTimes, SeriesPoint, Split, When, WorkloadInfo,
 };
 
 /// 128 bits that differ whenever two runs observed something different. Written as 32 hex digits.
@@ -48,6 +48,10 @@ impl Digest {
         }
         if !links.is_empty() {
             links.feed(&mut hasher);
+        }
+        if !outcome.iterations.is_empty() {
+            outcome.iterations.feed(&mut hasher);
+            outcome.ranks.feed(&mut hasher);
         }
         let counters = |when| counters_fed(when).map(|counter| (counter, (counter.get)(&outcome.counters)));
         if counters(When::WithFaults).any(|(_, value)| value > 0) {
@@ -225,6 +229,7 @@ macro_rules! feed_as_word {
 }
 
 feed_as_word! {
+    u8: value => u64::from(value);
     u16: value => u64::from(value);
     u32: value => u64::from(value);
     u64: value => value;
@@ -302,11 +307,14 @@ macro_rules! feed_fields {
 feed_fields!(Outcome {
     workloads, tiers, end, warmup, messages, queries, queues, connections, series, goodput, counters
 } except {
-    observations, extra, links, processors, circuits, circuit_weeks, delivered, faults, capture, warnings, mechanisms,
+    observations, extra, iterations, ranks, operations, links, processors, circuits, circuit_weeks, delivered,
+    faults, capture, warnings, mechanisms,
     blocked
 });
-feed_fields!(WorkloadInfo { name, kind, deadline } except { observed, supply });
+feed_fields!(WorkloadInfo { name, kind, deadline } except { observed, supply, groups });
 feed_fields!(Observation { workload, index, host, begun, value });
+feed_fields!(IterationRecord { workload, index, took, ideal, bytes, bus_bytes, split });
+feed_fields!(RankRecord { workload, index, rank, host, group, took, computed, waited, exposed });
 feed_fields!(ExtraLoad { workload, retries, replicas, bytes });
 feed_fields!(LinkTotals { from, to, tier, rate, observed, packets, bytes, drops, pauses, paused });
 feed_fields!(ProcessorTotals { host, busy, frames_received, frames_sent, ring_drops });

@@ -97,6 +97,7 @@ mod tests {
             deadline: None,
             observed: None,
             supply: Supply::Duration,
+            groups: Vec::new(),
         };
         let outcome = Outcome {
             workloads: vec![info("w", "flow-list"), info("asked", "rpc")],

@@ -17,6 +17,7 @@ pub mod link_map;
 pub mod mechanism_uses;
 pub mod outcome;
 pub mod over_time;
+pub mod perfetto;
 mod plain;
 pub mod point;
 pub mod replay;

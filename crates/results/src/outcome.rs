@@ -8,7 +8,8 @@ use std::fmt;
 use plimsoll_mechanisms::Mechanism;
 use plimsoll_mechanisms::lossless::{LosslessParams, fuller};
 pub use plimsoll_traffic::record::{
-    ExtraLoad, MessageRecord, Observation, QueryRecord, Split, Supply, WorkloadInfo,
+    ExtraLoad, IterationRecord, MessageRecord, Observation, OperationRecord, QueryRecord, RankRecord, Split,
+    Supply, WorkloadInfo,
 };
 use plimsoll_units::{Bytes, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,12 @@ pub struct Outcome {
     pub queries: Vec<QueryRecord>,
     /// Measurements of workloads other than completion times, ordered by workload, then index.
     pub observations: Vec<Observation>,
+    /// Iterations of jobs that have ended, ordered by workload, then index.
+    pub iterations: Vec<IterationRecord>,
+    /// What each rank of a job did in each iteration, ordered by workload, index, rank and group.
+    pub ranks: Vec<RankRecord>,
+    /// Operations of jobs that are asked for a timeline, ordered by workload, index and operation.
+    pub operations: Vec<OperationRecord>,
     /// Load that workloads requested beyond their need, one entry for each workload that may.
     pub extra: Vec<ExtraLoad>,
     /// The queues that the scenario watches (`observe.queue`), each with its series and counts.

@@ -11,6 +11,7 @@
 mod blocked;
 mod build;
 pub mod circuits;
+mod jobs;
 mod mechanism;
 pub mod one_run;
 mod processors;
@@ -28,6 +29,7 @@ use crate::stats::paired::Change;
 
 pub use blocked::BlockedSummary;
 pub use circuits::FILLED_ENOUGH;
+pub use jobs::{GroupSummary, JobSummary, PathSummary};
 pub use mechanism::MechanismSummary;
 pub use warning::{Warning, too_few};
 pub use workload::WAITING_FOR_CIRCUIT;
@@ -113,6 +115,9 @@ pub struct Cell {
     /// The processors of the hosts, where they have such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processors: Option<ProcessorSummary>,
+    /// The jobs among the workloads, in the order of the scenario.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<JobSummary>,
     /// The counters of the network, summed over all replicates.
     pub counters: Counters,
     /// Links that were slow or dead for a while, in words.

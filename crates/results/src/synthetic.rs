@@ -90,6 +90,7 @@ pub fn outcome(shape: &Shape, seed: u64, variant: &str) -> Outcome {
         deadline,
         observed: None,
         supply: Supply::Duration,
+        groups: Vec::new(),
     };
     Outcome {
         workloads: vec![
@@ -103,6 +104,9 @@ pub fn outcome(shape: &Shape, seed: u64, variant: &str) -> Outcome {
         messages,
         queries,
         observations: Vec::new(),
+        iterations: Vec::new(),
+        ranks: Vec::new(),
+        operations: Vec::new(),
         extra: Vec::new(),
         circuits: Vec::new(),
         queues: vec![queue(shape, seed, effect)],

@@ -25,6 +25,7 @@ pub(crate) fn digest(model: &Model, canonical: &str) -> u64 {
         match input {
             Input::Flows(flows) => flows.iter().for_each(|flow| listed(&mut hash, flow)),
             Input::Requests(requests) => requests.iter().for_each(|request| asked(&mut hash, request)),
+            Input::Job(graph) => graph.words().for_each(|word| hash.bytes(&word.to_le_bytes())),
             Input::Weights(weights) => {
                 let _ = write!(hash, "{weights:?}");
             }

@@ -14,10 +14,12 @@ use crate::source::{ScenarioTexts, SourceLayer, ValueOrigin};
 mod cdf;
 mod hpcc;
 mod htsim;
+mod jobs;
 
 pub use cdf::cdf;
 pub use hpcc::{HpccConfig, HpccScenario, hpcc_flows, hpcc_topology};
 pub use htsim::{htsim_connections, htsim_topology};
+pub use jobs::{ChakraTraces, JobOptions, astra, goal, goal_files, job_scenario};
 
 /// A file of another simulator, converted to a graph file or a flow list.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -262,13 +262,14 @@ pub struct Run {
     /// Seed of every random stream; the same file and seed give the same bytes.
     pub seed: u64,
     /// When traffic stops being generated. Without it a run ends when its workloads have sent all
-    /// they have to send (`count`, `size`).
+    /// they have to send (`count`, `size`), and after ten minutes at the latest: messages that are still open then are
+    /// reported as unfinished.
     pub duration: Option<Span>,
     /// Messages created before this time are carried but not counted; queues are observed from
     /// then on.
     pub warmup: Span,
     /// After `duration` the run continues until every message is answered, but no longer than this. Messages that are
-    /// still open then are reported as unfinished. Without `duration` it is not limited.
+    /// still open then are reported as unfinished.
     pub drain: Span,
 }
 

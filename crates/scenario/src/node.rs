@@ -206,6 +206,9 @@ pub(crate) fn is_mechanism(path: &[String]) -> bool {
     }
 }
 
+/// The table of a workload that says where and how a job runs.
+const RUN_OF_JOB: &str = "run";
+
 /// Whether a value laid over another replaces it as one.
 pub(crate) fn replaces_whole(base: &ValueNode, over: &ValueNode, path: &[String]) -> bool {
     let kind_differs = || match (base.get("kind"), over.get("kind")) {
@@ -215,8 +218,8 @@ pub(crate) fn replaces_whole(base: &ValueNode, over: &ValueNode, path: &[String]
     match path {
         [first] if first == "topology" => kind_differs(),
         [first, _] if first == "workload" => kind_differs(),
-        // Every table of a workload is a distribution, or the servo of its clocks.
-        [first, _, _] if first == "workload" => true,
+        // Every other table of a workload than the run of a job is a distribution, or the servo of its clocks.
+        [first, _, table] if first == "workload" => table != RUN_OF_JOB,
         _ => is_mechanism(path),
     }
 }

@@ -148,9 +148,7 @@ impl BuiltWorld {
         let World { mut fabric, mut recorder, hosts, .. } = self.world;
         let goodput = hosts.goodput();
         let delivered = hosts.delivered(end);
-        recorder.messages.sort_unstable_by_key(|message| (message.workload, message.index));
-        recorder.queries.sort_unstable_by_key(|query| (query.workload, query.index));
-        recorder.observations.sort_unstable_by_key(|seen| (seen.workload, seen.index));
+        recorder.records.sort();
         let mut counters = *fabric.counters();
         counters.retransmissions = connections.iter().map(|connection| connection.retransmissions).sum();
         counters.timeouts = connections.iter().map(|connection| connection.timeouts).sum();
@@ -164,10 +162,13 @@ impl BuiltWorld {
             tiers: fabric.network().wait_places().iter().map(|&tier| tier.to_owned()).collect(),
             end,
             warmup: self.warmup,
-            messages: recorder.messages,
-            queries: recorder.queries,
-            observations: recorder.observations,
-            extra: recorder.extra,
+            messages: recorder.records.messages,
+            queries: recorder.records.queries,
+            observations: recorder.records.observations,
+            extra: recorder.records.extra,
+            iterations: recorder.records.iterations,
+            ranks: recorder.records.ranks,
+            operations: recorder.records.operations,
             queues: fabric.take_queues(end),
             links: links.unwrap_or_default(),
             processors: hosts.processors(self.has_processors, end),
@@ -228,7 +229,7 @@ impl BuiltWorld {
         let unfinished = hosts.unfinished(fabric);
         if unfinished.count() > 0 {
             let of_nics =
-                recorder.messages.iter().filter(|message| hosts.is_carried_by_nics(message.workload));
+                recorder.records.messages.iter().filter(|message| hosts.is_carried_by_nics(message.workload));
             let (all, count) = (of_nics.count(), unfinished.count());
             warnings.push(format!("{count} of {all} messages that NICs carry did not finish: {unfinished}"));
         }

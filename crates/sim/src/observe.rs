@@ -3,17 +3,14 @@
 use std::collections::BTreeMap;
 
 use plimsoll_mechanisms::tcp::WindowState;
-use plimsoll_results::outcome::{ExtraLoad, MessageRecord, Observation, QueryRecord, SeriesPoint};
-use plimsoll_traffic::Actions;
+use plimsoll_results::outcome::SeriesPoint;
+use plimsoll_traffic::record::Records;
 use plimsoll_units::{Rate, Span, Time};
 
 /// Gathers the records of a run.
 #[derive(Debug, Default)]
 pub(crate) struct RunRecorder {
-    pub(crate) messages: Vec<MessageRecord>,
-    pub(crate) queries: Vec<QueryRecord>,
-    pub(crate) observations: Vec<Observation>,
-    pub(crate) extra: Vec<ExtraLoad>,
+    pub(crate) records: Records,
     pub(crate) series: Vec<SeriesPoint>,
     series_every: Option<Span>,
     /// The bytes acknowledged at the last sample, by connection.
@@ -27,21 +24,9 @@ impl RunRecorder {
         RunRecorder { series_every, ..RunRecorder::default() }
     }
 
-    /// Takes the records of a workload's actions.
-    pub(crate) fn take(&mut self, actions: &mut Actions) {
-        self.messages.append(&mut actions.messages);
-        self.queries.append(&mut actions.queries);
-        self.observations.append(&mut actions.observations);
-        self.extra.append(&mut actions.extra);
-    }
-
-    /// Takes what another logical process has recorded.
-    pub(crate) fn absorb(&mut self, other: RunRecorder) {
-        let RunRecorder { mut messages, mut queries, mut observations, mut extra, .. } = other;
-        self.messages.append(&mut messages);
-        self.queries.append(&mut queries);
-        self.observations.append(&mut observations);
-        self.extra.append(&mut extra);
+    /// Takes the records of a workload's actions, or of another logical process.
+    pub(crate) fn take(&mut self, records: &mut Records) {
+        self.records.append(records);
     }
 
     /// Returns when the first sample of the per-connection series is due.

@@ -155,7 +155,7 @@ impl World {
         actions.next_connection = self.hosts.next_connection();
         act(workloads[usize::from(workload)].as_mut(), actions);
         self.hosts.send(now, &mut self.fabric, workload, actions);
-        self.recorder.take(actions);
+        self.recorder.take(&mut actions.records);
         self.has_acted(workload);
     }
 
@@ -231,7 +231,7 @@ impl World {
         for workload in &mut self.sources.workloads {
             workload.on_end(&mut actions);
         }
-        self.recorder.take(&mut actions);
+        self.recorder.take(&mut actions.records);
         self.fabric.settle(end);
     }
 }

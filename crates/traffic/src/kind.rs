@@ -9,6 +9,7 @@ use crate::cdf::CdfTable;
 use crate::check::{WorkloadCheck, WorkloadDemand};
 use crate::facts::NetworkFacts;
 use crate::hosts::{HostName, HostSet};
+use crate::jobs::graph::JobGraph;
 use crate::kinds::flow_list::ListedFlow;
 use crate::kinds::request_list::ListedRequest;
 use crate::record::Supply;
@@ -57,6 +58,11 @@ pub trait Kind {
 
     /// Returns the name of the kind's observations.
     fn observed(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Returns the operations of a job; `None` for other kinds.
+    fn job(&self) -> Option<&JobGraph> {
         None
     }
 
@@ -117,6 +123,8 @@ pub enum Input<'a> {
     Flows(&'a [ListedFlow]),
     /// The rows of a request list.
     Requests(&'a [ListedRequest]),
+    /// The operations of a job.
+    Job(&'a JobGraph),
     /// The weights of hosts.
     Weights(&'a [HostWeights]),
 }

@@ -3,6 +3,7 @@
 pub mod all_to_all;
 pub mod barrier;
 pub mod closed_loop;
+pub mod collective;
 pub mod commit;
 pub mod fan_out;
 pub mod file_service;
@@ -10,6 +11,7 @@ pub mod flow_list;
 pub mod flows;
 pub mod hstride;
 pub mod incast;
+pub mod job;
 pub mod packets;
 pub mod pages;
 pub mod permutation;
@@ -19,7 +21,9 @@ pub mod ptp;
 pub mod request_list;
 pub mod rpc;
 pub mod shuffle;
+pub mod storage;
 pub mod stride;
+pub mod training;
 pub mod transfer;
 
 crate::registry::workloads! {
@@ -44,4 +48,8 @@ crate::registry::workloads! {
     Pstride "pstride" (flow) in pstride;
     Hstride "hstride" (flow) in hstride;
     FileService "file-service" in file_service;
+    Collective "collective" in collective;
+    Job "job" in job;
+    Training "training" in training;
+    Storage "storage" in storage;
 }

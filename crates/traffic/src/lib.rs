@@ -23,6 +23,7 @@ mod exchange;
 pub mod facts;
 pub mod hdr;
 pub mod hosts;
+pub mod jobs;
 pub mod kind;
 pub mod kinds;
 mod listed;

@@ -160,7 +160,13 @@ impl Source for OneWay {
     fn on_message(&mut self, arrival: Arrival, actions: &mut Actions) {
         let index = arrival.tag;
         let flow = self.open.remove(&index).expect("a flow arrives once, and where it is expected");
-        actions.messages.extend(self.record(index, &flow, Some(arrival.now), arrival.ideal, arrival.split));
+        actions.records.messages.extend(self.record(
+            index,
+            &flow,
+            Some(arrival.now),
+            arrival.ideal,
+            arrival.split,
+        ));
     }
 
     /// Returns the pairs of hosts of all flows to come, where flows share connections.
@@ -194,7 +200,7 @@ impl Source for OneWay {
 
     fn on_end(&mut self, actions: &mut Actions) {
         let unfinished = self.open.iter();
-        actions.messages.extend(
+        actions.records.messages.extend(
             unfinished
                 .filter_map(|(&index, flow)| self.record(index, flow, None, Span::ZERO, Split::default())),
         );

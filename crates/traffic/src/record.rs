@@ -5,6 +5,49 @@ use std::ops::Add;
 use plimsoll_units::{Span, Time};
 use serde::{Deserialize, Serialize};
 
+/// The records of a run's traffic, or of a part of it.
+#[derive(Debug, Default)]
+pub struct Records {
+    /// Messages, complete or not.
+    pub messages: Vec<MessageRecord>,
+    /// Queries, complete or not.
+    pub queries: Vec<QueryRecord>,
+    /// Measurements of workloads other than completion times.
+    pub observations: Vec<Observation>,
+    /// Requests in addition to the needed ones, recorded at the end of a run.
+    pub extra: Vec<ExtraLoad>,
+    /// Iterations of jobs that have ended.
+    pub iterations: Vec<IterationRecord>,
+    /// What each rank did in each of these iterations.
+    pub ranks: Vec<RankRecord>,
+    /// The operations of jobs that are asked for a timeline.
+    pub operations: Vec<OperationRecord>,
+}
+
+impl Records {
+    /// Moves all records of `other` to `self`, behind its own.
+    pub fn append(&mut self, other: &mut Records) {
+        let Records { messages, queries, observations, extra, iterations, ranks, operations } = other;
+        self.messages.append(messages);
+        self.queries.append(queries);
+        self.observations.append(observations);
+        self.extra.append(extra);
+        self.iterations.append(iterations);
+        self.ranks.append(ranks);
+        self.operations.append(operations);
+    }
+
+    /// Orders the records by workload and index.
+    pub fn sort(&mut self) {
+        self.messages.sort_unstable_by_key(|message| (message.workload, message.index));
+        self.queries.sort_unstable_by_key(|query| (query.workload, query.index));
+        self.observations.sort_unstable_by_key(|seen| (seen.workload, seen.index));
+        self.iterations.sort_unstable_by_key(|iteration| (iteration.workload, iteration.index));
+        self.ranks.sort_unstable_by_key(|rank| (rank.workload, rank.index, rank.rank, rank.group));
+        self.operations.sort_unstable_by_key(|one| (one.workload, one.index, one.operation));
+    }
+}
+
 /// A workload's name and the kind of its messages.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WorkloadInfo {
@@ -18,6 +61,8 @@ pub struct WorkloadInfo {
     pub observed: Option<String>,
     /// The limit of the number of its messages. It follows from the scenario, and no digest covers it.
     pub supply: Supply,
+    /// The names of a job's communication groups, the first for all communication. They follow from the scenario.
+    pub groups: Vec<String>,
 }
 
 /// The limit of the number of a workload's messages, on which the advice about too few of them depends.
@@ -189,6 +234,75 @@ pub struct Observation {
     pub begun: Time,
     /// The length of time that was measured.
     pub value: Span,
+}
+
+/// An iteration of a job that has ended, and its critical path: each operation on it waited for the one before it last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IterationRecord {
+    /// The index of the workload in the run.
+    pub workload: u16,
+    /// The number of the iteration, which is that of its query.
+    pub index: u64,
+    /// The time that it took.
+    pub took: Span,
+    /// The time that it takes where each message has idle links, but for the other messages of its ends.
+    pub ideal: Span,
+    /// The size of a collective operation; of other jobs the payload of all messages, in bytes.
+    pub bytes: u64,
+    /// The bytes that a rank's link carries at least (nccl-tests); of other jobs the most of a rank.
+    pub bus_bytes: u64,
+    /// The components of `took` on the critical path: those of messages, and as service the time of operations.
+    pub split: Split,
+}
+
+/// The times of a rank of a job in an iteration, for all communication or one group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RankRecord {
+    /// The index of the workload in the run.
+    pub workload: u16,
+    /// The number of the iteration.
+    pub index: u64,
+    /// The number of the rank.
+    pub rank: u32,
+    /// The number of the host that has it.
+    pub host: u32,
+    /// The number of the group; 0 for all communication.
+    pub group: u8,
+    /// From the beginning of the iteration to the end of the rank's last operation.
+    pub took: Span,
+    /// The time in which it computed.
+    pub computed: Span,
+    /// The time in which it waited for messages of the group.
+    pub waited: Span,
+    /// The time of these in which it did not compute.
+    pub exposed: Span,
+}
+
+/// An operation of a job that has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OperationRecord {
+    /// The index of the workload in the run.
+    pub workload: u16,
+    /// The number of the iteration.
+    pub index: u64,
+    /// The number of the operation, over all ranks.
+    pub operation: u32,
+    /// The rank that carried it out.
+    pub rank: u32,
+    /// The stream of the rank.
+    pub stream: u8,
+    /// The number of its communication group; 0 without one.
+    pub group: u8,
+    /// The work: 0 a computation, 1 a send, 2 a receive.
+    pub action: u8,
+    /// The other rank of a message.
+    pub peer: Option<u32>,
+    /// The payload of a message.
+    pub bytes: u64,
+    /// When it began; of a receive when it began to wait.
+    pub began: Time,
+    /// When it ended, with all its work.
+    pub ended: Time,
 }
 
 /// Requests of a workload beyond one for each thing that it needed.

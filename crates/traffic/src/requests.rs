@@ -150,7 +150,7 @@ impl RequestSource {
         if query.left == 0 {
             let query = self.queries.remove(slot);
             if query.created >= self.config.warmup {
-                actions.queries.push(self.record_query(&query, Some(now)));
+                actions.records.queries.push(self.record_query(&query, Some(now)));
             }
         }
     }
@@ -190,7 +190,7 @@ impl Source for RequestSource {
             self.on_query_response(arrival.now, done.owner as usize, actions);
         }
         if done.message.created >= self.config.warmup {
-            actions.messages.push(done.message);
+            actions.records.messages.push(done.message);
         }
     }
 
@@ -211,9 +211,9 @@ impl Source for RequestSource {
     fn on_end(&mut self, actions: &mut Actions) {
         let counted = |created: Time| created >= self.config.warmup;
         let unfinished = self.exchanges.unfinished().map(|done| done.message);
-        actions.messages.extend(unfinished.filter(|message| counted(message.created)));
+        actions.records.messages.extend(unfinished.filter(|message| counted(message.created)));
         for query in self.queries.iter().filter(|query| counted(query.created)) {
-            actions.queries.push(self.record_query(query, None));
+            actions.records.queries.push(self.record_query(query, None));
         }
     }
 }

@@ -8,7 +8,7 @@
 use plimsoll_fabric::net::{Flags, HostId, Packet};
 use plimsoll_units::{Span, Time};
 
-use crate::record::{ExtraLoad, MessageRecord, Observation, QueryRecord, Split};
+use crate::record::{Records, Split};
 
 /// A state machine that generates the traffic of one workload.
 pub trait Source: Send {
@@ -132,14 +132,8 @@ pub struct Actions {
     pub writes: Vec<Write>,
     /// Datagrams to send, after the writes.
     pub datagrams: Vec<Datagram>,
-    /// The message records to add to the outcome.
-    pub messages: Vec<MessageRecord>,
-    /// The query records to add to the outcome.
-    pub queries: Vec<QueryRecord>,
-    /// The observation records to add to the outcome.
-    pub observations: Vec<Observation>,
-    /// Requests in addition to the needed ones, recorded at the end of a run.
-    pub extra: Vec<ExtraLoad>,
+    /// The records to add to the outcome.
+    pub records: Records,
     /// In a logical process of a parallel run: whether it holds a host, by host.
     pub here: Option<Box<[bool]>>,
 }

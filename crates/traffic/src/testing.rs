@@ -7,6 +7,7 @@ use plimsoll_units::{Bytes, Rate, Span, Streams, Time};
 
 use crate::check::{FileReader, WorkloadCheck};
 use crate::facts::{NetworkFacts, TopologyCut};
+use crate::record::Records;
 use crate::{Actions, Opened, Traffic, TrafficSpec, Workload, WorkloadSpec};
 
 /// A rack of this many hosts.
@@ -105,4 +106,24 @@ pub(crate) fn drive(traffic: &mut Traffic) -> (Vec<Opened>, Vec<WrittenMessage>)
 /// Returns all messages of a workload whose messages get no answer, on a rack of `hosts`.
 pub(crate) fn flows_of(hosts: u32, workload: &Workload, seed: u64) -> Vec<WrittenMessage> {
     drive(&mut traffic_of(hosts, workload, seed, true)).1
+}
+
+/// Returns a workload with what its check adds to it, on a rack of `hosts`.
+pub(crate) fn checked(hosts: u32, text: &str) -> Workload {
+    let (rack, mut workload) = (TestRack(hosts), parsed(text));
+    let mut check = WorkloadCheck::new(&rack, &NoFiles);
+    workload.params_mut().check(&mut check);
+    assert_eq!(check.errors, [], "{text}");
+    workload
+}
+
+/// Returns the records of a job whose messages need no network of packets, on a rack of `hosts`.
+pub(crate) fn records_of(hosts: u32, workload: &Workload) -> Records {
+    let mut traffic = traffic_of(hosts, workload, 1, true);
+    let (source, mut actions) = (&mut traffic.sources[0], Actions::default());
+    while source.next_due() < Time::MAX {
+        source.on_due(source.next_due(), &mut actions);
+    }
+    assert!(source.is_finished() && actions.writes.is_empty());
+    actions.records
 }

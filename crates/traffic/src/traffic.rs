@@ -78,6 +78,7 @@ impl Traffic {
                 deadline: params.deadline(),
                 observed: params.observed().map(str::to_owned),
                 supply: params.supply(),
+                groups: params.job().map(|job| job.groups().to_vec()).unwrap_or_default(),
             });
             traffic.endless |= params.supply() == Supply::Endless;
             traffic.sources.push(params.source(&context)?);
@@ -86,12 +87,16 @@ impl Traffic {
     }
 
     /// Returns when the run ends at the latest. Endless flows end with the duration; everything else has the drain
-    /// after it, in which open messages may complete.
+    /// after it, in which open messages may complete. Without a duration it ends after ten minutes, since a sender
+    /// repeats what its receiver never answers for ever.
     pub fn horizon(&self) -> Time {
         match self.duration {
-            None => Time::MAX,
+            None => Time::ZERO + LONGEST,
             Some(duration) if self.endless => Time::ZERO + duration,
             Some(duration) => (Time::ZERO + duration).saturating_add(self.drain),
         }
     }
 }
+
+/// The longest run without `run.duration`.
+const LONGEST: Span = Span::from_secs(600);

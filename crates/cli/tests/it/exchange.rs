@@ -49,6 +49,29 @@ fn what_cannot_be_imported_is_told_and_leaves_nothing() {
 }
 
 #[test]
+fn settings_that_no_run_takes_are_shown_where_the_scenario_would_have_them() {
+    let place = Place::new();
+    place.write("topology.txt", "3 1 2\n0\n1 0 100Gbps 1000ns 0\n2 0 100Gbps 1000ns 0\n");
+    place.write("flow.txt", "1\n1 2 3 100 100000 0.001\n");
+    let import = |further: &str| {
+        let files = "TOPOLOGY_FILE topology.txt\nFLOW_FILE flow.txt\n\
+                     BUFFER_SIZE 32\nRATE_AI 50Mb/s\nKMAX_MAP 1 100000000000 400\n\
+                     PMAX_MAP 1 100000000000 0.2\n";
+        place.write("config.txt", &format!("{files}{further}"));
+        place.plimsoll(&["import", "hpcc", "config.txt", "--out", "in"])
+    };
+    for (further, key, line) in [
+        ("CC_MODE 3\nU_TARGET 5\n", "transport.roce.hpcc.eta", "# U_TARGET 5"),
+        ("CC_MODE 1\nKMIN_MAP 1 100000000000 500\n", "port.switch.red.max", "# KMAX_MAP 1"),
+    ] {
+        let refused = import(further).ends_with(2);
+        refused.says(key).says(line).says("config.txt cannot be imported: 1 error");
+        assert!(!place.path("in").exists(), "{further}");
+    }
+    import("CC_MODE 1\nKMIN_MAP 1 100000000000 100\n").ends_with(0);
+}
+
+#[test]
 fn an_imported_distribution_is_one_that_a_scenario_reads() {
     let place = Place::new();
     place.write("web.txt", "1 1 0\n10 1 0.5\n100 1 1\n");
@@ -59,4 +82,90 @@ fn an_imported_distribution_is_one_that_a_scenario_reads() {
          [workload.all]\nkind = 'all-to-all'\nsize = { cdf = './web.csv' }\nload = 0.2\ncount = 50\n",
     );
     place.plimsoll(&["run", "s.toml", "--out", "out", "--quiet"]).ends_with(0);
+}
+
+#[test]
+fn jobs_of_other_tools_become_scenarios_that_run() {
+    let place = Place::new();
+    place.write(
+        "two.goal",
+        "num_ranks 2\nrank 0 {\na: calc 100\nb: send 4096b to 1 tag 3\nb requires a\n}\n\
+         rank 1 {\nrecv 4096b from 0 tag 3\n}\n",
+    );
+    place
+        .plimsoll(&["import", "goal", "two.goal", "--out", "goal"])
+        .ends_with(0)
+        .says("goal/job.goal: 2 ranks, 3 operations, 1 message");
+    place.plimsoll(&["run", "goal/scenario.toml", "--out", "run", "--quiet"]).ends_with(0).prints("Jobs");
+    place.plimsoll(&["export", "perfetto", "run"]).ends_with(2).says("run.timeline=true");
+    let timed =
+        ["run", "goal/scenario.toml", "--set", "workload.job.run.timeline=true", "--out", "timed", "--quiet"];
+    place.plimsoll(&timed).ends_with(0);
+    place.plimsoll(&["export", "perfetto", "timed"]).ends_with(0).says("open it in Perfetto");
+    let timeline = common::names(&place.path("timed/timeline"));
+    let text = place.read(&format!("timed/timeline/{}", timeline[0]));
+    assert!(text.contains("\"send to 1\"") && text.contains("\"receive from 0\""), "{text}");
+    // What is exported is the same job again.
+    place.plimsoll(&["export", "goal", "goal/scenario.toml", "--out", "again"]).ends_with(0);
+    place.plimsoll(&["import", "goal", "again/job.goal", "--out", "twice"]).ends_with(0);
+    let without_head = |text: String| text.split_once('\n').map(|(_, rest)| rest.to_owned()).unwrap();
+    assert_eq!(
+        without_head(place.read("twice/job.goal")),
+        without_head(place.read("goal/job.goal")),
+        "but for the name in its first line"
+    );
+    place.write(
+        "layers.txt",
+        "HYBRID_TRANSFORMER model_parallel_NPU_group: 2 ep: 1 pp: 1 all_gpus: 4\n1\n\
+         attn -1 5000 ALLREDUCE 8000 5000 ALLREDUCE 8000 5000 ALLREDUCE 4000 100\n",
+    );
+    place
+        .plimsoll(&["import", "astra", "layers.txt", "--algorithm", "halving-doubling", "--out", "astra"])
+        .ends_with(0)
+        .says("astra/job.goal: 4 ranks");
+    place.plimsoll(&["run", "astra/scenario.toml", "--out", "run2", "--quiet"]).ends_with(0);
+    place
+        .plimsoll(&["export", "goal", "quickstart"])
+        .ends_with(2)
+        .says("has no job: workloads of kind collective, training or job are");
+}
+
+#[test]
+fn traces_of_chakra_are_read_rank_by_rank() {
+    let place = Place::new();
+    // A record: GlobalMetadata without fields; then a node with number 1 of type COMP that takes 120 us, and node 2, an
+    // all-reduce of 1,000 bytes behind it.
+    let attribute = |name: &str, field: u8, value: &[u8]| {
+        let inner = [&[0x0a, name.len() as u8], name.as_bytes(), &[field << 3], value].concat();
+        [vec![0x52, inner.len() as u8], inner].concat()
+    };
+    let all_reduce = [
+        vec![0x08, 2, 0x18, 7, 0x28, 1],
+        attribute("comm_type", 9, &[0]),
+        attribute("comm_size", 13, &[0xe8, 0x07]),
+    ]
+    .concat();
+    let trace = [vec![0, 6, 0x08, 1, 0x18, 4, 0x38, 120, all_reduce.len() as u8], all_reduce].concat();
+    std::fs::create_dir(place.path("traces")).unwrap();
+    place.write("traces/job.0.et", &trace);
+    place
+        .plimsoll(&["import", "chakra", "traces", "--out", "job"])
+        .ends_with(0)
+        .says("job/job.goal: 1 rank, 2 operations, 0 messages");
+    place.write("traces/job.2.et", &trace);
+    place.plimsoll(&["import", "chakra", "traces", "--out", "in"]).ends_with(2).says("no trace of rank 1");
+    place.write("traces/job.1.et", &trace[..20]);
+    place
+        .plimsoll(&["import", "chakra", "traces", "--out", "in"])
+        .ends_with(2)
+        .says("traces/job.1.et: byte 8: a record of");
+    place.write("traces/job.1.et", &trace);
+    place.plimsoll(&["import", "chakra", "traces", "--out", "in"]).ends_with(0).says("3 ranks");
+    place.plimsoll(&["run", "in/scenario.toml", "--out", "run", "--quiet"]).ends_with(0);
+    place.write("groups.json", "{\"0\": 7}");
+    place
+        .plimsoll(&["import", "chakra", "traces", "--groups", "groups.json", "--out", "in2"])
+        .ends_with(2)
+        .says("groups.json does not fit; allowed: {\"0\": [0, 1]}");
+    assert!(!place.path("in2").exists());
 }

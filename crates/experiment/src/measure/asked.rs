@@ -53,6 +53,8 @@ pub(super) enum Value {
     Ranks(Ranks),
     /// Numbers from the first to before the second.
     Numbers(Range<u64>),
+    /// The name of a part of the subject.
+    Name(String),
 }
 
 /// A limit for the size of a message.

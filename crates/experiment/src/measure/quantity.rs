@@ -83,6 +83,7 @@ pub(super) enum Argument {
     Span,
     Sizes,
     Numbers,
+    Group,
 }
 
 impl Quantity {
@@ -104,6 +105,7 @@ impl Quantity {
             Argument::Span => "TIME",
             Argument::Sizes => "SIZE..SIZE or rank SHARE..SHARE",
             Argument::Numbers => "FIRST..END",
+            Argument::Group => "GROUP",
         });
         let inside: Vec<&str> =
             std::iter::once(subject).filter(|of| !of.is_empty()).chain(arguments).collect();
@@ -198,7 +200,7 @@ impl Of {
 
 impl Argument {
     pub(super) fn is_optional(self) -> bool {
-        self == Argument::Sizes
+        matches!(self, Argument::Sizes | Argument::Group)
     }
 
     pub(super) fn allowed(self) -> &'static str {
@@ -211,6 +213,7 @@ impl Argument {
                  rank 0..65%"
             }
             Argument::Numbers => "whole numbers from the first to before the second, such as 20..60",
+            Argument::Group => "the name of a communication group of the job, such as dp",
         }
     }
 
@@ -231,6 +234,7 @@ impl Argument {
             Argument::Numbers => word.text.split_once("..").and_then(|(first, end)| {
                 Some(Value::Numbers(first.trim().parse().ok()?..end.trim().parse().ok()?))
             }),
+            Argument::Group => Some(Value::Name(word.text.clone())),
         };
         read.ok_or_else(|| {
             let message = format!("`{}` does not fit", word.text);
@@ -307,6 +311,7 @@ impl Quantity {
 const PERCENT: Unit = Unit::Fixed("%");
 const MBPS: Unit = Unit::Fixed("Mb/s");
 const GBPS: Unit = Unit::Fixed("Gb/s");
+const GBYTES: Unit = Unit::Fixed("GB/s");
 const KB: Unit = Unit::Fixed("KB");
 
 /// Everything that can be measured in a run.
@@ -325,6 +330,22 @@ pub static QUANTITIES: &[Quantity] = &[
     many("fastest", Of::Workload, Unit::Time, samples::fastest)
         .complete()
         .doc("completion time of a query's fastest server"),
+    many("skew", Of::Workload, Unit::Time, samples::skew)
+        .complete()
+        .doc("how long after the fastest server of a query, or the first rank of a job, the last one ended"),
+    many("stretch", Of::Workload, Unit::Fixed("x ideal"), samples::stretch)
+        .complete()
+        .doc("time of a job's iteration over that with idle links, but for other messages of the same ends"),
+    many("algbw", Of::Workload, GBYTES, samples::algbw)
+        .complete()
+        .doc("size of a collective operation, or the payload of a job, over the time of its iteration (nccl-tests)"),
+    many("busbw", Of::Workload, GBYTES, samples::busbw)
+        .complete()
+        .doc("what a link carries at least in an iteration of a job, over its time (nccl-tests)"),
+    many("exposed", Of::Workload, Unit::Time, samples::exposed)
+        .complete()
+        .with(&[Argument::Group])
+        .doc("time of a rank in an iteration in which it waited for messages of a group and computed nothing"),
     many("in_deadline", Of::Workload, Unit::Count, samples::in_deadline)
         .complete()
         .doc("servers of a query that answered within the deadline"),

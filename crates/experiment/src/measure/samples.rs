@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use plimsoll_results::outcome::{
-    ConnectionRecord, Delivered, GoodputInterval, MessageRecord, Outcome, PriorityCounters, QueryRecord,
-    QueueObservation, Supply,
+    ConnectionRecord, Delivered, GoodputInterval, IterationRecord, MessageRecord, Outcome, PriorityCounters,
+    QueryRecord, QueueObservation, RankRecord, Supply,
 };
 use plimsoll_results::summary::one_run::OneRun;
 use plimsoll_units::{Span, Time};
 
-use super::asked::{LOSSLESS, QuantityQuestion};
+use super::asked::{LOSSLESS, QuantityQuestion, Value};
 
 pub(super) fn time(of: &QuantityQuestion<'_>) -> Vec<f64> {
     let outcome = of.outcome;
@@ -38,6 +38,47 @@ pub(super) fn response(of: &QuantityQuestion<'_>) -> Vec<f64> {
 
 pub(super) fn fastest(of: &QuantityQuestion<'_>) -> Vec<f64> {
     queries(of, |query| query.completed.map(|_| of.time(query.response_min)))
+}
+
+/// Returns how long after its first rank each iteration of a job ended, or each query after its fastest server.
+pub(super) fn skew(of: &QuantityQuestion<'_>) -> Vec<f64> {
+    queries(of, |query| {
+        let took = query.completed? - query.created;
+        Some(of.time(took.saturating_sub(query.response_min)))
+    })
+}
+
+/// Returns the time of each iteration of a job over that with idle links.
+pub(super) fn stretch(of: &QuantityQuestion<'_>) -> Vec<f64> {
+    iterations(of, |iteration| iteration.took.as_ps() as f64 / iteration.ideal.as_ps().max(1) as f64)
+}
+
+pub(super) fn algbw(of: &QuantityQuestion<'_>) -> Vec<f64> {
+    iterations(of, |iteration| iteration.bytes as f64 / iteration.took.as_ns_f64())
+}
+
+pub(super) fn busbw(of: &QuantityQuestion<'_>) -> Vec<f64> {
+    iterations(of, |iteration| iteration.bus_bytes as f64 / iteration.took.as_ns_f64())
+}
+
+fn iterations(of: &QuantityQuestion<'_>, value: impl Fn(&IterationRecord) -> f64) -> Vec<f64> {
+    let counts = |iteration: &&IterationRecord| of.has(iteration.workload);
+    of.outcome.iterations.iter().filter(counts).map(value).collect()
+}
+
+/// Returns the exposed communication of each rank and iteration, of all groups or of the one that is named.
+pub(super) fn exposed(of: &QuantityQuestion<'_>) -> Vec<f64> {
+    let group = |workload: u16| match of.arguments.first() {
+        None => Some(0),
+        Some(Value::Name(name)) => {
+            let groups = &of.outcome.workloads[usize::from(workload)].groups;
+            groups.iter().position(|group| group == name)
+        }
+        Some(other) => unreachable!("an argument is {other:?}"),
+    };
+    let counts =
+        |rank: &&RankRecord| of.has(rank.workload) && group(rank.workload) == Some(rank.group.into());
+    of.outcome.ranks.iter().filter(counts).map(|rank| of.time(rank.exposed)).collect()
 }
 
 pub(super) fn in_deadline(of: &QuantityQuestion<'_>) -> Vec<f64> {

@@ -142,6 +142,7 @@ fn messages_count_by_workload_size_and_creation() {
         deadline: None,
         observed: None,
         supply: Supply::Duration,
+        groups: Vec::new(),
     };
     let workloads = vec![workload("small"), workload("large")];
     let outcome = Outcome { messages, workloads, ..Outcome::default() };
@@ -183,6 +184,7 @@ fn slowdown_is_by_rank_and_unfinished_flows_have_one() {
         deadline: None,
         observed: None,
         supply: Supply::Fixed,
+        groups: Vec::new(),
     };
     let messages: Vec<_> = (0..10).map(flow).collect();
     let end = Time::ZERO + Span::from_us(51);
@@ -243,6 +245,7 @@ fn what_is_unfinished_is_counted_by_query_or_else_by_message() {
         deadline: None,
         observed: None,
         supply,
+        groups: Vec::new(),
     };
     let outcome = Outcome {
         workloads: vec![
@@ -322,6 +325,7 @@ fn a_page_is_painted_by_its_parts_and_as_old_as_the_first() {
         deadline: Some(Span::from_us(50)),
         observed: None,
         supply: Supply::Duration,
+        groups: Vec::new(),
     };
     let outcome = Outcome {
         messages: messages.collect(),

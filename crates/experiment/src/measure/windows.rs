@@ -142,6 +142,7 @@ mod tests {
             deadline: None,
             observed: None,
             supply: Supply::Duration,
+            groups: Vec::new(),
         };
         let workloads = (0..5).map(workload).collect();
         let outcome =

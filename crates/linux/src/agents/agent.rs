@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! AgentPlan ──> Agents: a thread a source ──> SourceDriver ──> Pipes (TCP), Datagrams (UDP)
-//!                                                 └──> Records
+//!                                                 └──> DriverRecords
 //! ```
 //!
 //! Both ends of a connection belong to one driver, so a message needs no header: only its bytes travel.
@@ -20,7 +20,7 @@ mod sockets;
 
 pub(crate) use context::{AgentContext, AgentSettings};
 pub(crate) use counts::Counts;
-pub(crate) use driver::Records;
+pub(crate) use driver::DriverRecords;
 pub(crate) use pace::Shares;
 pub(crate) use plan::AgentPlan;
 pub(crate) use run::AgentThreads;

@@ -3,10 +3,11 @@
 use plimsoll_fabric::CircuitLosses;
 use plimsoll_results::outcome::{self, Outcome};
 use plimsoll_scenario::model::{Fault, Model};
+use plimsoll_traffic::record::Records;
 use plimsoll_units::Time;
 
 use super::options::Options;
-use crate::agents::agent::{Counts, Records};
+use crate::agents::agent::{Counts, DriverRecords};
 use crate::agents::programs::{Program, ProgramEnd};
 use crate::edge::EdgeCounts;
 
@@ -89,15 +90,15 @@ pub(super) fn warnings(
 }
 
 /// Adds the records of sources, ordered by workload and index.
-pub(super) fn take(records: Vec<Records>, outcome: &mut Outcome) {
-    for Records { messages, queries, observations, extra, connections } in records {
-        outcome.messages.extend(messages);
-        outcome.queries.extend(queries);
-        outcome.observations.extend(observations);
-        outcome.extra.extend(extra);
+pub(super) fn take(records: Vec<DriverRecords>, outcome: &mut Outcome) {
+    let mut all = Records::default();
+    for DriverRecords { mut of_source, connections } in records {
+        all.append(&mut of_source);
         outcome.connections.extend(connections);
     }
-    outcome.messages.sort_unstable_by_key(|message| (message.workload, message.index));
-    outcome.queries.sort_unstable_by_key(|query| (query.workload, query.index));
-    outcome.observations.sort_unstable_by_key(|seen| (seen.workload, seen.index));
+    all.sort();
+    let Records { messages, queries, observations, extra, iterations, ranks, operations } = all;
+    (outcome.messages, outcome.queries, outcome.observations) = (messages, queries, observations);
+    (outcome.extra, outcome.iterations, outcome.ranks) = (extra, iterations, ranks);
+    outcome.operations = operations;
 }

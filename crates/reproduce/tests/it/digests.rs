@@ -25,6 +25,8 @@ mod replays;
 /// Files that run for another time than [`DEFAULT`], since their links are slow or their flows many.
 const CUT: &[(&str, &str)] = &[
     ("dcqcn/fabric.toml", "50us"),
+    ("collectives/shared.toml", "500us"),
+    ("collectives/training.toml", "300us"),
     ("dcqcn/flows.toml", "5ms"),
     ("dcqcn/parking-lot.toml", "2ms"),
     ("dcqcn/shares.toml", "2ms"),
@@ -40,6 +42,7 @@ const CUT: &[(&str, &str)] = &[
     ("homa/workloads.toml", "200us"),
     ("hpcc/fabric.toml", "50us"),
     ("hpcc/incast.toml", "300us"),
+    ("hpcc/testbed.toml", "600us"),
     ("hull-kernel/star.toml", "500ms"),
     ("hull/dynamic.toml", "1s"),
     ("hull/low-latency.toml", "1s"),
@@ -96,6 +99,7 @@ const CUT: &[(&str, &str)] = &[
     ("timely/powertcp.toml", "2ms"),
     ("timely/thresholds.toml", "2ms"),
     ("uet/incast.toml", "3ms"),
+    ("uet/leaf-spine.toml", "1us"),
     ("uet/slow-links.toml", "40us"),
 ];
 

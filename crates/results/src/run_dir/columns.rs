@@ -14,8 +14,8 @@ use plimsoll_units::{Span, Time};
 
 use super::csv::Writer;
 use crate::outcome::{
-    CircuitUse, CircuitWeek, ConnectionRecord, Counters, GoodputInterval, LinkTotals, MessageRecord,
-    Observation, QueryRecord, ScheduleTimes, SeriesPoint, Split,
+    CircuitUse, CircuitWeek, ConnectionRecord, Counters, GoodputInterval, IterationRecord, LinkTotals,
+    MessageRecord, Observation, OperationRecord, QueryRecord, RankRecord, ScheduleTimes, SeriesPoint, Split,
 };
 use crate::plain::Plain;
 
@@ -62,10 +62,13 @@ pub(super) struct Table {
 }
 
 /// All that a point may have a file of.
-pub(super) const TABLES: [Table; 10] = [
+pub(super) const TABLES: [Table; 13] = [
     table::<MessageRecord>(),
     table::<QueryRecord>(),
     table::<Observation>(),
+    table::<IterationRecord>(),
+    table::<RankRecord>(),
+    table::<OperationRecord>(),
     table::<QueueInterval>(),
     table::<LinkTotals>(),
     table::<CircuitUse>(),
@@ -325,6 +328,60 @@ record! {
     host: "host" "host that measured";
     begun: "begun_ps" "when the measurement began";
     value: "value_ps" "what was measured";
+}
+
+record! {
+    IterationRecord in "iterations.csv":
+        "One row an iteration of a job that has ended. The parts from `window_ps` on are those of its critical \
+         path, and \
+         sum to `took_ps`.";
+    workload: "workload" "the workload's name";
+    index: "index" "which iteration; that of its query";
+    took: "took_ps" "time that it took";
+    ideal: "ideal_ps" "the same where each message has idle links, but for the others of its ends";
+    bytes: "bytes" "size of a collective operation; of other jobs the payload of all messages";
+    bus_bytes: "bus_bytes" "what a link carries at least (nccl-tests); of other jobs that of the rank with the most";
+    split:
+        "window_ps" "messages in the transport before the last byte was first sent",
+        "recovery_ps" "from then to the sending that completed them: losses",
+        "nic_ps" "in NIC queues",
+        "pacer_ps" "held by pacers",
+        "tier0_ps" "in queues of the switch tier next to the hosts",
+        "tier1_ps" "in queues of the next tier",
+        "tier2_ps" "in queues of the topmost tier; in a hybrid network, waiting for a circuit",
+        "serialisation_ps" "on the wire, serialising",
+        "propagation_ps" "on the wire, propagating",
+        "service_ps" "operations: computation, overheads, and waiting for a stream";
+}
+
+record! {
+    RankRecord in "ranks.csv":
+        "One row a rank, iteration and communication group of a job, of iterations that have ended.";
+    workload: "workload" "the workload's name";
+    index: "index" "which iteration; that of its query";
+    rank: "rank" "number of the rank";
+    host: "host" "host that has it";
+    group: "group" "number of the group in `point.json`; 0 for all communication";
+    took: "took_ps" "from the beginning of the iteration to the end of the rank's last operation";
+    computed: "computed_ps" "time in which it computed";
+    waited: "waited_ps" "time in which it waited for messages of the group";
+    exposed: "exposed_ps" "time of these in which it did not compute";
+}
+
+record! {
+    OperationRecord in "operations.csv":
+        "One row an operation of a job that has ended, where `run.timeline` asks for them.";
+    workload: "workload" "the workload's name";
+    index: "index" "which iteration; that of its query";
+    operation: "operation" "number of the operation, over all ranks";
+    rank: "rank" "rank that carried it out";
+    stream: "stream" "stream of the rank";
+    group: "group" "number of its group in `point.json`; 0 without one";
+    action: "action" "0 a computation, 1 a send, 2 a receive";
+    peer: "peer" "other rank of a message; empty for a computation";
+    bytes: "bytes" "payload of a message";
+    began: "began_ps" "when it began; of a receive when it began to wait";
+    ended: "ended_ps" "when it ended";
 }
 
 /// One interval of one queue.

@@ -98,6 +98,8 @@ struct WorkloadMark {
     observed: Option<String>,
     #[serde(default)]
     supply: Supply,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    groups: Vec<String>,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -149,6 +151,9 @@ pub(super) fn write(folder: &Path, point: &PointOutcome, columns: Columns) -> Re
     files.write(&outcome.messages)?;
     files.write(&outcome.queries)?;
     files.write(&outcome.observations)?;
+    files.write(&outcome.iterations)?;
+    files.write(&outcome.ranks)?;
+    files.write(&outcome.operations)?;
     files.write(&intervals)?;
     files.write(&outcome.links)?;
     files.write(&outcome.circuits)?;
@@ -243,6 +248,7 @@ pub(super) fn read(folder: &Path) -> Result<PointOutcome, Error> {
             deadline: workload.deadline_ps.map(Span::from_ps),
             observed: workload.observed.clone(),
             supply: workload.supply,
+            groups: workload.groups.clone(),
         })
         .collect();
     let names = names(&workloads);
@@ -254,6 +260,9 @@ pub(super) fn read(folder: &Path) -> Result<PointOutcome, Error> {
         messages: read_records(folder, &mark, &names)?,
         queries: read_records(folder, &mark, &names)?,
         observations: read_records(folder, &mark, &names)?,
+        iterations: read_records(folder, &mark, &names)?,
+        ranks: read_records(folder, &mark, &names)?,
+        operations: read_records(folder, &mark, &names)?,
         extra: mark.extra.clone(),
         queues: queues(&mark, read_records(folder, &mark, &names)?),
         links: read_records(folder, &mark, &names)?,
@@ -319,6 +328,7 @@ fn mark(point: &PointOutcome, files: BTreeMap<String, FileMark>) -> Mark {
                 deadline_ps: workload.deadline.map(Span::as_ps),
                 observed: workload.observed.clone(),
                 supply: workload.supply,
+                groups: workload.groups.clone(),
             })
             .collect(),
         tiers: outcome.tiers.clone(),

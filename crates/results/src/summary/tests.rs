@@ -43,6 +43,7 @@ fn outcome_of(messages: Vec<MessageRecord>) -> Outcome {
             deadline: None,
             observed: None,
             supply: Supply::Duration,
+            groups: Vec::new(),
         }],
         tiers: vec!["tor".into()],
         end: at(1_000_000),

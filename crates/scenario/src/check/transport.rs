@@ -149,15 +149,19 @@ impl Checker<'_> {
         }
     }
 
-    /// Warns where Ultra Ethernet counts on headers of trimmed packets, and no switch trims.
+    /// Warns where Ultra Ethernet or NDP counts on headers of trimmed packets, and no switch trims.
     fn trims(&mut self, section: &[&str], params: &TransportParams, model: &Model) {
-        let counts_on_it = params.kinds().any(|kind| kind.describe().family.carrier == Carrier::Uet);
+        let is_carried_by = |carrier| params.kinds().any(|kind| kind.describe().family.carrier == carrier);
+        let help = if params.uet.trimming && is_carried_by(Carrier::Uet) {
+            "use `port.switch.trim = {}`, or `uet = { trimming = false, overtaken_is_lost = true }`"
+        } else if is_carried_by(Carrier::Ndp) {
+            "use `port.switch.trim = {}`, or the preset `ndp`"
+        } else {
+            return;
+        };
         let tiers = model.topology.tiers();
-        let trims = || tiers.iter().any(|tier| model.port.of_tier(tier).trim().is_some());
-        if counts_on_it && params.uet.trimming && !trims() {
+        if !tiers.iter().any(|tier| model.port.of_tier(tier).trim().is_some()) {
             let message = "no switch trims, so each loss waits for a timeout";
-            let help =
-                "use `port.switch.trim = {}`, or `uet = { trimming = false, overtaken_is_lost = true }`";
             self.warn(&[section, &["kind"]].concat(), message, help);
         }
     }

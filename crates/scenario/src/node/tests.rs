@@ -74,7 +74,7 @@ fn every_table_that_can_be_off_is_a_mechanism() {
 }
 
 #[test]
-fn every_distribution_and_the_servo_are_replaced_whole_and_a_workload_has_no_other_table() {
+fn every_distribution_and_the_servo_are_replaced_whole_and_of_a_workload_only_the_run_of_a_job_is_not() {
     let keys = Keys::of_the_schema();
     assert!(keys.distributions.len() > 5, "{:?}", keys.distributions);
     let table = ValueNode::empty_table();
@@ -84,6 +84,10 @@ fn every_distribution_and_the_servo_are_replaced_whole_and_a_workload_has_no_oth
     let of_workloads = keys.tables.iter().filter(|path| path[0] == "workload" && path.len() > 2);
     let servo = ["workload", "*", "servo"].map(String::from).to_vec();
     assert!(replaces_whole(&table, &table, &servo));
+    let (of_runs, others): (Vec<_>, Vec<_>) = of_workloads.partition(|path| path[2] == "run");
+    for path in of_runs {
+        assert!(!replaces_whole(&table, &table, path), "{} is replaced as one", dotted(path));
+    }
     let expected: BTreeSet<&Vec<String>> = keys.distributions.iter().chain([&servo]).collect();
-    assert_eq!(of_workloads.collect::<BTreeSet<_>>(), expected);
+    assert_eq!(others.into_iter().collect::<BTreeSet<_>>(), expected);
 }

@@ -52,5 +52,5 @@ fn absorb(world: &mut World, other: World, end: Time, plan: &LpPlan, process: u8
     let links = other.fabric.network().links().iter();
     let is_other: Vec<bool> = links.map(|link| plan.process_of(link.from) == process).collect();
     world.fabric.absorb(other.fabric, other.sources.events, end, |port| is_other[port.0 as usize]);
-    world.recorder.absorb(other.recorder);
+    world.recorder.take(&mut { other.recorder }.records);
 }

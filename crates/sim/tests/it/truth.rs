@@ -18,6 +18,7 @@ mod hosts;
 mod hybrid;
 mod hybrid_networks;
 mod idle;
+mod jobs;
 mod lab;
 mod lossless;
 mod mptcp;

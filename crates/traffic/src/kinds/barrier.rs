@@ -267,7 +267,7 @@ impl BarrierSource {
             return false;
         }
         if let Some(round) = self.rounds.remove(&number) {
-            actions.queries.extend(self.record(number, &round, Some(now)));
+            actions.records.queries.extend(self.record(number, &round, Some(now)));
         }
         true
     }
@@ -348,6 +348,6 @@ impl Source for BarrierSource {
 
     fn on_end(&mut self, actions: &mut Actions) {
         let open = self.rounds.iter().filter_map(|(&number, round)| self.record(number, round, None));
-        actions.queries.extend(open);
+        actions.records.queries.extend(open);
     }
 }

@@ -240,7 +240,7 @@ impl Source for ClosedLoopSource {
     fn on_message(&mut self, arrival: Arrival, actions: &mut Actions) {
         let Some(done) = self.exchanges.on_message(arrival, actions) else { return };
         if done.message.created >= self.config.warmup {
-            actions.messages.push(done.message);
+            actions.records.messages.push(done.message);
         }
         let (client, slot) = ((done.owner >> 32) as u32, done.owner as u32);
         let mut stream = Streams::keyed(self.draws ^ 2, done.message.index);
@@ -272,6 +272,6 @@ impl Source for ClosedLoopSource {
 
     fn on_end(&mut self, actions: &mut Actions) {
         let unfinished = self.exchanges.unfinished().map(|done| done.message);
-        actions.messages.extend(unfinished.filter(|message| message.created >= self.config.warmup));
+        actions.records.messages.extend(unfinished.filter(|message| message.created >= self.config.warmup));
     }
 }

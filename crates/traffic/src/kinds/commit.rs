@@ -362,7 +362,7 @@ impl CommitSource {
             transaction.left = transaction.answered.len() as u32;
             self.tell_all(now, number, true, actions);
         } else if let Some(transaction) = self.open.remove(&number) {
-            actions.queries.extend(self.record(&transaction, Some(now)));
+            actions.records.queries.extend(self.record(&transaction, Some(now)));
             self.begin(now, actions);
         }
         self.forget_old_timers();
@@ -386,7 +386,7 @@ impl CommitSource {
     fn on_timer(&mut self, now: Time, number: u32, actions: &mut Actions) {
         if let Carrier::Broadcast(_) = self.config.carrier {
             if let Some(transaction) = self.open.remove(&number) {
-                actions.queries.extend(self.record(&transaction, None));
+                actions.records.queries.extend(self.record(&transaction, None));
             }
             return self.begin(now, actions);
         }
@@ -448,9 +448,9 @@ impl Source for CommitSource {
     }
 
     fn on_end(&mut self, actions: &mut Actions) {
-        actions.queries.extend(self.open.values().filter_map(|open| self.record(open, None)));
+        actions.records.queries.extend(self.open.values().filter_map(|open| self.record(open, None)));
         if let Carrier::Datagram(_) = self.config.carrier {
-            actions.extra.push(self.extra);
+            actions.records.extra.push(self.extra);
         }
     }
 }

@@ -317,7 +317,7 @@ impl Source for FileServer {
         let number = tag as usize;
         self.open.remove(&number);
         if self.sent[number].created >= self.warmup {
-            actions.messages.push(MessageRecord {
+            actions.records.messages.push(MessageRecord {
                 completed: Some(now),
                 ideal,
                 split,
@@ -337,7 +337,7 @@ impl Source for FileServer {
 
     fn on_end(&mut self, actions: &mut Actions) {
         let open = self.open.iter().filter(|number| self.sent[**number].created >= self.warmup);
-        actions.messages.extend(open.map(|number| self.message(*number)));
+        actions.records.messages.extend(open.map(|number| self.message(*number)));
     }
 }
 

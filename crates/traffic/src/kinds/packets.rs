@@ -259,7 +259,7 @@ impl Source for RawPackets {
         self.in_flight = self.in_flight.saturating_sub(1);
         let created = now - split.total();
         if created >= self.warmup {
-            actions.messages.push(MessageRecord {
+            actions.records.messages.push(MessageRecord {
                 workload: self.workload,
                 index: u64::from(from.0) << 32 | tag >> 32,
                 query: None,

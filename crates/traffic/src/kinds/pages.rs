@@ -502,7 +502,7 @@ impl PagesSource {
         if page.level < self.config.levels.len() {
             self.begin_level(now, number, actions);
         } else if let Some(page) = self.pages.remove(&number) {
-            actions.queries.extend(self.record(number, &page, Some(now)));
+            actions.records.queries.extend(self.record(number, &page, Some(now)));
         }
     }
 
@@ -593,7 +593,7 @@ impl Source for PagesSource {
         if is_first {
             let latency = arrival.now - open.created;
             let in_time = self.config.deadline.is_none_or(|deadline| latency < deadline);
-            actions.messages.extend(self.message(&open, done.message));
+            actions.records.messages.extend(self.message(&open, done.message));
             self.settle(arrival.now, done.owner, in_time.then_some(latency), actions);
         }
         if open.out == 0 {
@@ -624,12 +624,15 @@ impl Source for PagesSource {
             let open = self.open.get(&done.owner).filter(|open| !open.is_answered);
             // One message a retrieval, for any number of requests.
             if let Some(open) = open.filter(|_| last.replace(done.owner) != Some(done.owner)) {
-                actions.messages.extend(self.message(open, done.message));
+                actions.records.messages.extend(self.message(open, done.message));
             }
         }
-        actions.queries.extend(self.pages.iter().filter_map(|(&index, page)| self.record(index, page, None)));
+        actions
+            .records
+            .queries
+            .extend(self.pages.iter().filter_map(|(&index, page)| self.record(index, page, None)));
         if self.config.replicas > 1 || self.config.timeout.is_some() {
-            actions.extra.push(self.extra);
+            actions.records.extra.push(self.extra);
         }
     }
 }

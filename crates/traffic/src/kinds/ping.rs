@@ -248,7 +248,7 @@ impl PingSource {
             let open = *open;
             self.open.remove(&number);
             self.resume(now);
-            actions.messages.extend(self.record(&open, Some(now)));
+            actions.records.messages.extend(self.record(&open, Some(now)));
         } else {
             let PingConfig { from, to, .. } = self.config;
             actions.datagrams.push(Datagram { from: to, to: from, size, tag: tag | ECHO });
@@ -295,7 +295,7 @@ impl Source for PingSource {
         }
         if let Some(done) = self.exchanges.on_message(arrival, actions) {
             self.resume(arrival.now);
-            actions.messages.extend(Some(done.message).filter(|m| m.created >= self.config.warmup));
+            actions.records.messages.extend(Some(done.message).filter(|m| m.created >= self.config.warmup));
         }
     }
 
@@ -320,8 +320,8 @@ impl Source for PingSource {
 
     fn on_end(&mut self, actions: &mut Actions) {
         let lost = self.open.values().map(|open| OpenPing { split: Split::default(), ..*open });
-        actions.messages.extend(lost.filter_map(|open| self.record(&open, None)));
+        actions.records.messages.extend(lost.filter_map(|open| self.record(&open, None)));
         let counted = self.exchanges.unfinished().map(|done| done.message);
-        actions.messages.extend(counted.filter(|message| message.created >= self.config.warmup));
+        actions.records.messages.extend(counted.filter(|message| message.created >= self.config.warmup));
     }
 }

@@ -262,7 +262,7 @@ impl Source for PtpSource {
                 self.open.remove(&(client, number));
                 let off = self.off(now, client, [forward, backward], ahead);
                 if begun >= self.config.warmup {
-                    actions.observations.push(Observation {
+                    actions.records.observations.push(Observation {
                         workload: self.config.workload,
                         index: u64::from(number) * self.config.clients.len() as u64 + u64::from(client),
                         host: self.config.clients[client as usize].0,

@@ -242,7 +242,7 @@ impl Source for ListedRequests {
     fn on_message(&mut self, arrival: Arrival, actions: &mut Actions) {
         let Some(done) = self.exchanges.on_message(arrival, actions) else { return };
         if done.message.created >= self.warmup {
-            actions.messages.push(done.message);
+            actions.records.messages.push(done.message);
         }
         let Some(next) = self.followers[done.owner as usize] else { return };
         let ListedStart::After(think) = self.requests[next as usize].start else { return };
@@ -274,6 +274,6 @@ impl Source for ListedRequests {
 
     fn on_end(&mut self, actions: &mut Actions) {
         let unfinished = self.exchanges.unfinished().map(|done| done.message);
-        actions.messages.extend(unfinished.filter(|message| message.created >= self.warmup));
+        actions.records.messages.extend(unfinished.filter(|message| message.created >= self.warmup));
     }
 }

@@ -245,7 +245,7 @@ impl ShuffleSource {
         self.wave += 1;
         if self.config.waves.is_some_and(|waves| self.wave >= waves) {
             self.job.is_over = true;
-            actions.queries.extend(self.record(Some(now)));
+            actions.records.queries.extend(self.record(Some(now)));
             return;
         }
         let next = now.saturating_add(self.config.pause);
@@ -308,7 +308,7 @@ impl Source for ShuffleSource {
         self.job.sum += latency;
         self.job.fastest = self.job.fastest.min(latency);
         if done.message.created >= self.config.warmup {
-            actions.messages.push(done.message);
+            actions.records.messages.push(done.message);
         }
         self.left -= 1;
         if self.left == 0 {
@@ -351,9 +351,9 @@ impl Source for ShuffleSource {
 
     fn on_end(&mut self, actions: &mut Actions) {
         let unfinished = self.exchanges.unfinished().map(|done| done.message);
-        actions.messages.extend(unfinished.filter(|message| message.created >= self.config.warmup));
+        actions.records.messages.extend(unfinished.filter(|message| message.created >= self.config.warmup));
         if !self.job.is_over {
-            actions.queries.extend(self.record(None));
+            actions.records.queries.extend(self.record(None));
         }
     }
 }

@@ -64,7 +64,7 @@ impl Place {
         self.dir.path().join(name)
     }
 
-    pub fn write(&self, name: &str, text: &str) {
+    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) {
         fs::write(self.path(name), text).unwrap();
     }
 

@@ -21,7 +21,7 @@ use std::sync::atomic::Ordering;
 use plimsoll_fabric::net::{HostId, Packet, ideal_time};
 use plimsoll_mechanisms::tcp::{Connections, TcpConfig};
 use plimsoll_results::outcome;
-use plimsoll_traffic::record::{ExtraLoad, MessageRecord, Observation, QueryRecord, Split};
+use plimsoll_traffic::record::{Records, Split};
 use plimsoll_traffic::{Actions, Arrival, ConnectionEnd, Datagram, Source, SourceReach, Write};
 use plimsoll_units::{Span, Time};
 use rustix::event::{Timespec, epoll};
@@ -55,19 +55,16 @@ pub(super) struct SourceDriver {
     sent: VecDeque<(Time, PacketName)>,
     given_up: BTreeSet<PacketName>,
     actions: Actions,
-    records: Records,
+    records: DriverRecords,
 }
 
 /// The sender and the tag of a datagram.
 type PacketName = (u32, u64);
 
-/// The records of a source.
+/// The records of a source, and of its connections.
 #[derive(Debug, Default)]
-pub(crate) struct Records {
-    pub(crate) messages: Vec<MessageRecord>,
-    pub(crate) queries: Vec<QueryRecord>,
-    pub(crate) observations: Vec<Observation>,
-    pub(crate) extra: Vec<ExtraLoad>,
+pub(crate) struct DriverRecords {
+    pub(crate) of_source: Records,
     pub(crate) connections: Vec<outcome::ConnectionRecord>,
 }
 
@@ -103,7 +100,7 @@ impl SourceDriver {
             sent: VecDeque::new(),
             given_up: BTreeSet::new(),
             actions: Actions::default(),
-            records: Records::default(),
+            records: DriverRecords::default(),
         })
     }
 
@@ -111,7 +108,7 @@ impl SourceDriver {
     ///
     /// # Errors
     /// Fails if the system refuses, or a connection breaks.
-    pub(super) fn run(mut self) -> io::Result<Records> {
+    pub(super) fn run(mut self) -> io::Result<DriverRecords> {
         self.announce();
         self.prepare()?;
         while !self.is_over() {
@@ -297,11 +294,9 @@ impl SourceDriver {
 
     fn take_records(&mut self) {
         // The components of an emulated message's latency are unknown, except its ideal time.
-        let unsplit = |message: MessageRecord| MessageRecord { split: Split::default(), ..message };
-        self.records.messages.extend(self.actions.messages.drain(..).map(unsplit));
-        self.records.queries.append(&mut self.actions.queries);
-        self.records.observations.append(&mut self.actions.observations);
-        self.records.extra.append(&mut self.actions.extra);
+        self.actions.records.messages.iter_mut().for_each(|message| message.split = Split::default());
+        self.actions.records.iterations.iter_mut().for_each(|iteration| iteration.split = Split::default());
+        self.records.of_source.append(&mut self.actions.records);
     }
 }
 

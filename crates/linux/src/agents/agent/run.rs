@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use plimsoll_traffic::Source;
 
 use super::context::{AgentContext, Shared};
-use super::driver::{Records, SourceDriver};
+use super::driver::{DriverRecords, SourceDriver};
 use super::plan::AgentPlan;
 use crate::failure::start_thread;
 
@@ -17,7 +17,7 @@ use crate::failure::start_thread;
 #[derive(Debug)]
 pub(crate) struct AgentThreads {
     shared: Arc<Shared>,
-    drivers: Vec<JoinHandle<Records>>,
+    drivers: Vec<JoinHandle<DriverRecords>>,
 }
 
 impl AgentThreads {
@@ -42,7 +42,7 @@ impl AgentThreads {
                 let driver = SourceDriver::new(&context, &shared, plan.driven[number], source);
                 driver.and_then(SourceDriver::run).unwrap_or_else(|error| {
                     shared.fail(format!("workload `{}`: {error}", plan.workloads[number].name));
-                    Records::default()
+                    DriverRecords::default()
                 })
             })?);
         }
@@ -70,7 +70,7 @@ impl AgentThreads {
     }
 
     /// Ends the threads and returns their sources' records.
-    pub(crate) fn finish(mut self) -> Vec<Records> {
+    pub(crate) fn finish(mut self) -> Vec<DriverRecords> {
         self.shared.stop.store(true, Ordering::Relaxed);
         self.drivers.drain(..).map(|driver| driver.join().unwrap_or_default()).collect()
     }

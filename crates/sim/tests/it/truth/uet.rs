@@ -40,6 +40,16 @@ fn a_lone_flow_takes_the_time_that_its_bytes_and_links_give() {
 }
 
 #[test]
+fn eqds_gives_a_large_flow_the_share_of_the_link_that_its_credit_is() {
+    // Ten further megabytes: credit of 4,096 B comes every 0.99 x (4,150 + 38) B of the link's time, for packets of
+    // 4,150 B with 4,086 B of payload.
+    let further = end(&across("eqds", 1, 20_000_000)) - end(&across("eqds", 1, 10_000_000));
+    let payload_gbps = 100.0 * 4_096.0 / (0.99 * 4_188.0) * 4_086.0 / 4_150.0;
+    let expected = 80_000.0 / payload_gbps;
+    assert!((further / expected - 1.0).abs() < 1e-3, "{further} {expected}");
+}
+
+#[test]
 fn messages_share_a_connection_without_losing_time() {
     let one = end(&across("uet-nscc", 1, 408_600));
     let ten = end(&across("uet-nscc", 10, 40_860));

@@ -1,0 +1,155 @@
+//! Jobs of other tools as a GOAL file, with a scenario that runs it.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::ops::Range;
+
+use plimsoll_traffic::jobs::astra::AstraWorkload;
+use plimsoll_traffic::jobs::chakra::{BadChakra, ChakraOptions, ChakraTrace, chakra_job};
+use plimsoll_traffic::jobs::goal::{BadGoal, goal_text, parse_goal};
+use plimsoll_traffic::jobs::goal_binary::{is_goal_binary, parse_goal_binary};
+use plimsoll_traffic::jobs::graph::JobGraph;
+use plimsoll_traffic::jobs::schedule::Algorithm;
+
+use super::{Imported, Lines};
+use crate::error::{Report, ScenarioError};
+use crate::model::Model;
+
+/// How the collective operations of a job become messages.
+#[derive(Clone, Copy, Debug)]
+pub struct JobOptions {
+    /// The schedule of all-reduces, as a scenario names it: `ring`, `halving-doubling`, `tree`, ...
+    algorithm: Algorithm,
+    /// The parts that run a schedule beside each other.
+    chunks: u32,
+}
+
+impl JobOptions {
+    /// Returns the options; `algorithm` is the name of a schedule of an all-reduce, and `chunks` is 1 or more.
+    pub fn new(algorithm: &str, chunks: u32) -> Option<JobOptions> {
+        let known = [
+            ("ring", Algorithm::Ring),
+            ("halving-doubling", Algorithm::HalvingDoubling),
+            ("recursive-doubling", Algorithm::RecursiveDoubling),
+            ("tree", Algorithm::Tree),
+            ("double-tree", Algorithm::DoubleTree),
+        ];
+        let (_, algorithm) = known.into_iter().find(|(name, _)| *name == algorithm)?;
+        Some(JobOptions { algorithm, chunks })
+    }
+}
+
+/// Reads a GOAL file, in its text or in its binary form.
+///
+/// # Errors
+/// At the first word or byte that does not fit.
+pub fn goal(name: &str, bytes: &[u8]) -> Result<Imported, Box<ScenarioError>> {
+    if is_goal_binary(bytes) {
+        return parse_goal_binary(bytes)
+            .map(|graph| imported(name, &graph, Vec::new()))
+            .map_err(|bad| of_file(name, &bad));
+    }
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return Err(Box::new(ScenarioError(Report::of_file(
+            name.to_owned(),
+            format!("{name} is no GOAL file"),
+        ))));
+    };
+    match parse_goal(text) {
+        Ok(graph) => Ok(imported(name, &graph, Vec::new())),
+        Err(bad) => Err(at_place(name, text, bad)),
+    }
+}
+
+/// Reads a table of layers of ASTRA-sim or SimAI, for `ranks` or as many as the file names.
+///
+/// # Errors
+/// At the first word that does not fit, or where the ranks cannot be divided as the table says.
+pub fn astra(
+    name: &str,
+    text: &str,
+    ranks: Option<u32>,
+    options: JobOptions,
+) -> Result<Imported, Box<ScenarioError>> {
+    let workload = AstraWorkload::parse(text).map_err(|bad| at_place(name, text, bad))?;
+    let bad = |problem: String| {
+        Box::new(ScenarioError(Report::of_file(name.to_owned(), format!("{name}: {problem}"))))
+    };
+    let ranks = ranks.or(workload.ranks()).ok_or_else(|| {
+        bad("it has no `all_gpus:`, so the number of ranks is not known; give it: --ranks N".to_owned())
+    })?;
+    let graph = workload.job(ranks, options.algorithm, options.chunks).map_err(bad)?;
+    Ok(imported(name, &graph, Vec::new()))
+}
+
+/// The traces of a job, a rank after the other.
+#[derive(Debug, Default)]
+pub struct ChakraTraces(Vec<ChakraTrace>);
+
+impl ChakraTraces {
+    /// Reads the trace of the next rank from a file of that name.
+    ///
+    /// # Errors
+    /// Names the first byte that does not fit.
+    pub fn add(&mut self, name: &str, input: impl Read) -> Result<(), Box<ScenarioError>> {
+        let trace = ChakraTrace::read(input).map_err(|bad| of_chakra(name, &bad))?;
+        self.0.push(trace);
+        Ok(())
+    }
+
+    /// Returns the job; `groups` are the ranks of each communication group by its name.
+    ///
+    /// # Errors
+    /// Names the first node that cannot be carried out.
+    pub fn finish(
+        self,
+        name: &str,
+        groups: &BTreeMap<String, Vec<u32>>,
+        options: JobOptions,
+    ) -> Result<Imported, Box<ScenarioError>> {
+        let options = ChakraOptions { all_reduce: options.algorithm, chunks: options.chunks };
+        let (graph, notes) = chakra_job(&self.0, groups, options).map_err(|bad| of_chakra(name, &bad))?;
+        Ok(imported(name, &graph, notes))
+    }
+}
+
+/// Returns the GOAL file of each job of a run, by workload.
+pub fn goal_files(model: &Model) -> Vec<(&str, String)> {
+    let jobs = model.workload.iter().filter_map(|(name, workload)| Some((name, workload.params().job()?)));
+    jobs.map(|(name, graph)| (name.as_str(), goal_text(graph))).collect()
+}
+
+/// A scenario of a job on as many hosts as ranks, on one switch.
+pub fn job_scenario(from: &str, job: &str, ranks: usize) -> String {
+    let title = toml::Value::String(format!("Imported from {from}"));
+    format!(
+        "version = 1\ntitle = {title}\npreset = \"roce-nic\"\n\n[topology]\nkind = \"rack\"\nhosts = {}\n\
+         rate = \"100Gbps\"\ndelay = \"1us\"\n\n[workload.job]\nkind = \"job\"\npath = \"{job}\"\n",
+        ranks.max(2)
+    )
+}
+
+/// `hosts` of the result are the ranks.
+fn imported(name: &str, graph: &JobGraph, notes: Vec<String>) -> Imported {
+    let mut text = format!("// Imported from {}.\n", name.rsplit('/').next().unwrap_or(name));
+    text.push_str(&goal_text(graph));
+    Imported { text, summary: graph.to_string(), notes, hosts: (0..graph.ranks()).collect() }
+}
+
+fn of_file(name: &str, bad: &BadGoal) -> Box<ScenarioError> {
+    Box::new(ScenarioError(Report::of_file(name.to_owned(), format!("{name}: {}", bad.problem))))
+}
+
+fn of_chakra(name: &str, bad: &BadChakra) -> Box<ScenarioError> {
+    Box::new(ScenarioError(Report::of_file(name.to_owned(), format!("{name}: {bad}"))))
+}
+
+/// Returns an error at its place in a text, of which nothing is shown where the file may be of any kind.
+fn at_place(name: &str, text: &str, bad: BadGoal) -> Box<ScenarioError> {
+    let allowed = bad.allowed.unwrap_or_default();
+    let Some(Range { start, end }) = bad.at else {
+        let report = Report::of_file(name.to_owned(), format!("{name}: {}", bad.problem));
+        return Box::new(ScenarioError(if allowed.is_empty() { report } else { report.allowed(allowed) }));
+    };
+    Lines::new(name, text).error(&text[start..end], bad.problem, allowed)
+}

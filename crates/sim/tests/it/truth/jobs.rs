@@ -1,0 +1,148 @@
+//! Jobs in whole runs: times that sizes, rates and delays give by hand, critical paths that sum to the whole, and any
+//! transport on any number of threads.
+
+use plimsoll_results::Digest;
+use plimsoll_results::outcome::QueryRecord;
+use plimsoll_sim::run_in_parts;
+use plimsoll_units::{Span, Time};
+
+use crate::truth::lab::{Run, model, run};
+use crate::truth::roce_reliability::ends_on_any_threads;
+
+fn collective(ranks: u32, gbps: u32, keys: &str) -> Run {
+    run(&format!(
+        "version = 1\ntitle = 'a collective operation'\n\
+         [topology]\nkind = 'rack'\nhosts = {ranks}\nrate = '{gbps}Gbps'\ndelay = '1us'\n\
+         [port.switch]\nbuffer = 'unlimited'\n\
+         [transport]\nkind = 'datagram'\nsegment = '4096B'\nheader = '64B'\n\
+         [workload.w]\nkind = 'collective'\n{keys}\n"
+    ))
+}
+
+#[test]
+fn rounds_on_one_switch_take_the_time_of_their_packets() {
+    // A round of full packets: each takes its time on the first link, the last one again on the second, and 2 us.
+    let round = |packets: u64, gbps: u64| (packets + 1) * 4_160 * 8_000 / gbps + 2_000_000;
+    for gbps in [100, 400] {
+        for (keys, packets) in [
+            // Eighths of 1 MiB are 32 packets.
+            ("operation = 'all-reduce'\nsize = '1MiB'", vec![32; 14]),
+            ("operation = 'all-gather'\nsize = '1MiB'", vec![32; 7]),
+            ("operation = 'reduce-scatter'\nsize = '1MiB'", vec![32; 7]),
+            ("operation = 'all-to-all'\nsize = '1MiB'", vec![32; 7]),
+            ("operation = 'all-to-all'\nalgorithm = 'xor'\nsize = '1MiB'", vec![32; 7]),
+            (
+                "operation = 'all-reduce'\nalgorithm = 'halving-doubling'\nsize = '1MiB'",
+                vec![128, 64, 32, 32, 64, 128],
+            ),
+            ("operation = 'all-reduce'\nalgorithm = 'recursive-doubling'\nsize = '1MiB'", vec![256; 3]),
+            ("operation = 'broadcast'\nalgorithm = 'ring'\nsize = '1MiB'", vec![256; 7]),
+        ] {
+            let run = collective(8, gbps, keys);
+            let expected: u64 = packets.iter().map(|packets| round(*packets, gbps.into())).sum();
+            assert_eq!(run.iterations[0].took, Span::from_ps(expected), "{keys}");
+            // The network was idle, so that was the ideal time.
+            assert_eq!(run.iterations[0].ideal, run.iterations[0].took, "{keys}");
+        }
+    }
+}
+
+#[test]
+fn the_critical_path_is_all_of_the_time_and_a_rank_that_computes_longer_is_on_it() {
+    let run = run("version = 1\ntitle = 'training'\npreset = 'roce-nic'\n[run]\nduration = '1s'\n\
+                   [topology]\nkind = 'leaf-spine'\nleaves = 4\nspines = 2\nhosts_per_leaf = 4\n\
+                   rate = '25Gbps'\nfabric_rate = '50Gbps'\ndelay = '1us'\n\
+                   [workload.train]\nkind = 'training'\nlayers = 4\ntensor = 2\npipeline = 2\nmicro_batches = 3\n\
+                   forward = '50us'\nactivations = '100KB'\ngradients = '400KB'\nrun = { iterations = 3 }\n");
+    assert_eq!(run.iterations.len(), 3);
+    for (iteration, query) in run.iterations.iter().zip(&run.queries) {
+        assert_eq!(query.completed.unwrap() - query.created, iteration.took);
+        assert_eq!(iteration.split.total(), iteration.took);
+        assert!(iteration.ideal <= iteration.took && iteration.split.service >= Span::from_us(50 * 3 * 2));
+    }
+    for rank in run.ranks.iter().filter(|rank| rank.group == 0) {
+        assert_eq!(rank.computed, Span::from_us(50 * 3 * 3 * 2), "{rank:?}");
+        assert!(rank.exposed <= rank.waited && rank.computed + rank.exposed <= rank.took, "{rank:?}");
+    }
+}
+
+#[test]
+fn every_transport_carries_a_job_on_any_threads() {
+    for (case, transport) in [
+        ("RoCE", "preset = 'hpcc'\n"),
+        ("Ultra Ethernet", "preset = 'uet'\n"),
+        ("NDP", "preset = 'ndp'\n"),
+        ("Homa", "preset = 'homa'\n"),
+    ] {
+        let text = format!(
+            "version = 1\ntitle = 't'\n{transport}[run]\nduration = '1s'\n\
+             [topology]\nkind = 'leaf-spine'\nleaves = 4\nspines = 2\nhosts_per_leaf = 2\nrate = '10Gbps'\n\
+             fabric_rate = '10Gbps'\ndelay = '2us'\n\
+             [workload.sum]\nkind = 'collective'\noperation = 'all-reduce'\nalgorithm = 'double-tree'\nsize = '200KB'\n\
+             chunks = 2\nrun = {{ iterations = 2, placement = 'random' }}\n\
+             [workload.others]\nkind = 'all-to-all'\nload = 0.2\nsize = '20KB'\ncount = 50\n"
+        );
+        ends_on_any_threads(case, &text, None);
+    }
+    // TCP has no count of packets by type.
+    let text = "version = 1\ntitle = 't'\n[run]\nduration = '1s'\n\
+                [topology]\nkind = 'leaf-spine'\nleaves = 4\nspines = 2\nhosts_per_leaf = 2\nrate = '10Gbps'\n\
+                fabric_rate = '10Gbps'\ndelay = '2us'\n\
+                [workload.sum]\nkind = 'collective'\noperation = 'all-to-all'\nsize = '200KB'\n\
+                run = { iterations = 3 }\n";
+    let (alone, model) = (run(text), model(text, None, None));
+    assert_eq!(alone.iterations.len(), 3);
+    for threads in [2, 4] {
+        let parts = run_in_parts(&model, threads, &mut |_| true).expect("the scenario can be run");
+        assert_eq!(Digest::of(&parts), alone.digest(), "{threads} threads");
+    }
+}
+
+#[test]
+fn a_message_that_is_lost_for_good_leaves_its_iteration_open() {
+    let lossy = "operation = 'all-reduce'\nsize = '1MiB'\nrun = { iterations = 5 }\n[run]\nduration = '100ms'\n\
+                 [host]\nloss = 0.01";
+    let run = collective(8, 100, lossy);
+    let open: Vec<_> = run.queries.iter().filter(|query| query.completed.is_none()).collect();
+    assert_eq!((open.len(), run.iterations.len()), (1, run.queries.len() - 1));
+    assert!(run.messages.iter().any(|message| message.completed.is_none()));
+    // Nothing was left to happen.
+    assert!(run.end < Time::ZERO + Span::from_ms(100));
+}
+
+/// A storage cluster of eight hosts whose operations are alone in the network.
+fn storage(keys: &str) -> Run {
+    run(&format!(
+        "version = 1\ntitle = 'storage'\n[run]\nduration = '2s'\n\
+         [topology]\nkind = 'rack'\nhosts = 8\nrate = '10Gbps'\ndelay = '1us'\n\
+         [transport]\nkind = 'datagram'\nsegment = '960B'\nheader = '40B'\n\
+         [workload.objects]\nkind = 'storage'\nsize = '96KB'\nload = '5Mbps'\ncount = 40\nrequest = '960B'\n{keys}\n"
+    ))
+}
+
+#[test]
+fn operations_of_storage_take_the_time_of_their_messages() {
+    // A message of n full packets takes n + 1 packet times of 0.8 us and 2 us of propagation.
+    let message = |packets: u64| Span::from_ns((packets + 1) * 800 + 2_000);
+    for (keys, messages, bytes, expected) in [
+        // A request, then the object.
+        ("reads = 1", 1, 96_000, message(1) + message(100)),
+        // The object to the primary, to two others one after the other from one NIC, and two answers.
+        ("reads = 0\nreplicas = 3", 1, 96_000, message(100) + message(200) + message(1) + message(1)),
+        ("reads = 0\nreplicas = 1", 1, 96_000, message(100) + message(1)),
+        // Requests leave one after the other, and the answers of a part each share the last link.
+        ("reads = 1\ndata_parts = 4\nparity_parts = 2", 4, 24_000, message(1) + message(100)),
+        // Six parts of a quarter leave one after the other.
+        ("reads = 0\ndata_parts = 4\nparity_parts = 2", 6, 24_000, message(150) + message(1)),
+    ] {
+        let run = storage(keys);
+        assert_eq!((run.queries.len(), run.messages.len()), (40, 40 * messages), "{keys}");
+        for message in &run.messages {
+            assert_eq!((message.bytes, message.split.total()), (bytes, message.latency().unwrap()), "{keys}");
+        }
+        let took = |query: &QueryRecord| query.completed.unwrap() - query.created;
+        let least = run.queries.iter().map(took).min().unwrap();
+        let about = least.as_us_f64() / expected.as_us_f64();
+        assert!((0.97..1.03).contains(&about), "{keys}: {least} for {expected}");
+    }
+}

@@ -1,0 +1,729 @@
+//! [`JobSource`]: carries out the operations of a job, iteration after iteration.
+//!
+//! ```text
+//! all it waits for is done ──> ready ──┬─ compute ──> its stream is held ──────────────────────> ended ──> dependents
+//!                                      ├─ send ─────> stream, NIC ──> a message leaves ────────> ended
+//!                                      └─ receive ──> Matching ──> its message is here: stream ─> ended
+//! message ──> transport, or the times of costs ──> Matching
+//! ```
+//!
+//! Each end of an operation knows the critical path to it: the components of all time since the iteration began, of the
+//! operation or message for which it waited last. They sum to that time exactly.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Add;
+use std::sync::Arc;
+
+use plimsoll_fabric::net::HostId;
+use plimsoll_units::{Bytes, Rate, Span, Time};
+
+use super::costs::{JobNetwork, MessageCosts, ScaleUp};
+use super::graph::{JobGraph, Operation, OperationAction};
+use super::matching::{MatchKey, Matching};
+use super::run::JobSize;
+use crate::exchange::WorkloadConnections;
+use crate::record::{IterationRecord, MessageRecord, OperationRecord, QueryRecord, RankRecord, Split};
+use crate::source::{Actions, Arrival, ConnectionEnd, Opened, Source, Write};
+
+/// A job, and how it runs.
+#[derive(Clone, Debug)]
+pub(crate) struct JobConfig {
+    pub(crate) workload: u16,
+    pub(crate) graph: Arc<JobGraph>,
+    /// The host of each rank.
+    pub(crate) hosts: Vec<HostId>,
+    /// The rate of each rank's NIC.
+    pub(crate) rates: Vec<Rate>,
+    pub(crate) size: JobSize,
+    /// How often the job runs.
+    pub(crate) iterations: u64,
+    /// The time between two iterations.
+    pub(crate) pause: Span,
+    pub(crate) start: Time,
+    pub(crate) until: Time,
+    pub(crate) warmup: Time,
+    pub(crate) connection_per_message: bool,
+    pub(crate) network: JobNetwork,
+    pub(crate) costs: MessageCosts,
+    pub(crate) scale_up: Option<ScaleUp>,
+    /// Whether operations are recorded.
+    pub(crate) timeline: bool,
+}
+
+/// The source: a job that runs again and again.
+#[derive(Debug)]
+pub(crate) struct JobSource {
+    config: JobConfig,
+    /// The costs of the network in use.
+    costs: MessageCosts,
+    pool: WorkloadConnections,
+    /// When the next iteration begins.
+    next: Time,
+    iteration: u64,
+    /// When the iteration that runs has begun.
+    begun: Option<Time>,
+    /// The number of operations for which each still waits.
+    open_waits: Vec<u32>,
+    /// The operations of the iteration that have not ended.
+    left: usize,
+    ranks: Vec<RankState>,
+    /// When each stream and NIC of a rank is free.
+    free: BTreeMap<Resource, Time>,
+    /// What happens when; of one instant in the order in which it was noted.
+    events: BTreeMap<(Time, u64), JobEvent>,
+    turns: u64,
+    /// Operations that may begin now.
+    ready: VecDeque<(u32, Split)>,
+    matching: Matching<u32, ArrivedMessage>,
+    /// Messages under way, by the operation that sent them.
+    sent: BTreeMap<u32, SentMessage>,
+    /// When each operation may begin at the earliest where messages have idle links, since the iteration began; of one
+    /// that has begun, when it ends.
+    ideal_begins: Vec<Span>,
+    ideal_end: Span,
+    /// When each stream and NIC of a rank is free there.
+    ideal_free: BTreeMap<Resource, Span>,
+    /// When each operation has begun, where operations are recorded.
+    began: Vec<Time>,
+    /// By rank, and in it by group.
+    groups: Vec<GroupState>,
+    done_ranks: u32,
+}
+
+/// The state of a rank in an iteration.
+#[derive(Clone, Copy, Debug, Default)]
+struct RankState {
+    left: u32,
+    /// Computations that it has begun, or that wait for a stream.
+    computing: u32,
+    /// When it last began or ended something.
+    since: Time,
+    computed: Span,
+    took: Span,
+}
+
+/// The receives of a rank that wait now, of all groups or of one.
+#[derive(Clone, Copy, Debug, Default)]
+struct GroupState {
+    waiting: u32,
+    waited: Span,
+    exposed: Span,
+}
+
+/// A part of a rank that does one thing at a time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Resource {
+    Stream(u32, u8),
+    NicOut(u32, u8),
+    NicIn(u32, u8),
+    /// The links inside the server, out and in.
+    LinkOut(u32),
+    LinkIn(u32),
+}
+
+/// Something that happens to an operation later.
+#[derive(Clone, Copy, Debug)]
+struct JobEvent {
+    what: Happening,
+    operation: u32,
+    /// The components of the critical path to it; of a message that arrives, the components of its latency.
+    path: Split,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Happening {
+    /// It begins, for which others wait.
+    Begun,
+    /// Its message leaves the rank.
+    Leaves,
+    /// Its message has arrived.
+    Arrives,
+    Ended,
+}
+
+/// A message that is under way.
+#[derive(Clone, Copy, Debug)]
+struct SentMessage {
+    iteration: u64,
+    created: Time,
+    path: Split,
+    /// When it leaves where messages have idle links.
+    ideal: Span,
+}
+
+/// A message that is at its rank.
+#[derive(Clone, Copy, Debug)]
+struct ArrivedMessage {
+    operation: u32,
+    arrived: Time,
+    path: Split,
+    /// When it arrives where messages have idle links.
+    ideal: Span,
+}
+
+impl JobEvent {
+    fn new(what: Happening, operation: u32, path: Split) -> JobEvent {
+        JobEvent { what, operation, path }
+    }
+}
+
+impl JobSource {
+    pub(crate) fn new(config: JobConfig) -> JobSource {
+        let costs = match config.network {
+            JobNetwork::Packets => config.costs.over_packets(),
+            JobNetwork::Loggops => config.costs,
+        };
+        let mut source = JobSource {
+            costs,
+            pool: WorkloadConnections::new(config.connection_per_message),
+            next: if config.start < config.until { config.start } else { Time::MAX },
+            iteration: 0,
+            begun: None,
+            open_waits: Vec::new(),
+            left: 0,
+            ranks: vec![RankState::default(); config.graph.ranks() as usize],
+            free: BTreeMap::new(),
+            events: BTreeMap::new(),
+            turns: 0,
+            ready: VecDeque::new(),
+            began: Vec::new(),
+            ideal_begins: Vec::new(),
+            ideal_end: Span::ZERO,
+            ideal_free: BTreeMap::new(),
+            matching: Matching::default(),
+            sent: BTreeMap::new(),
+            groups: vec![
+                GroupState::default();
+                (config.graph.ranks() as usize) * config.graph.groups().len()
+            ],
+            done_ranks: 0,
+            config,
+        };
+        if source.config.graph.operations().is_empty() {
+            source.next = Time::MAX;
+        }
+        source
+    }
+
+    fn begin_iteration(&mut self, now: Time, actions: &mut Actions) {
+        let graph = Arc::clone(&self.config.graph);
+        self.next = Time::MAX;
+        self.begun = Some(now);
+        self.open_waits.clear();
+        self.open_waits.extend_from_slice(graph.waits());
+        self.left = graph.operations().len();
+        self.done_ranks = 0;
+        if self.config.timeline {
+            self.began.resize(self.left, now);
+        }
+        self.ideal_begins.clear();
+        self.ideal_begins.resize(self.left, Span::ZERO);
+        self.ideal_end = Span::ZERO;
+        self.ideal_free.clear();
+        self.ranks.fill(RankState { since: now, ..RankState::default() });
+        self.groups.fill(GroupState::default());
+        for operation in graph.operations() {
+            self.ranks[operation.rank as usize].left += 1;
+        }
+        let first = (0..).zip(graph.waits()).filter(|(_, waits)| **waits == 0);
+        self.ready.extend(first.map(|(operation, _)| (operation, Split::default())));
+        self.carry_out(now, actions);
+    }
+
+    /// Begins the operations that are ready, and the ones that become ready by it.
+    fn carry_out(&mut self, now: Time, actions: &mut Actions) {
+        while let Some((number, path)) = self.ready.pop_front() {
+            let operation = self.config.graph.operations()[number as usize];
+            match operation.action {
+                OperationAction::Compute(time) => self.compute(now, number, &operation, time, path, actions),
+                OperationAction::Send { bytes, .. } => {
+                    self.send(now, number, &operation, bytes, path, actions)
+                }
+                OperationAction::Receive { from, tag, .. } => {
+                    self.has_begun(now, number, now, path, actions);
+                    self.waits(now, &operation, 1);
+                    let key = MatchKey { rank: operation.rank, from, tag };
+                    if let Some((_, message)) = self.matching.on_receive(key, number) {
+                        self.received(now, number, message, path, actions);
+                    }
+                }
+            }
+        }
+    }
+
+    fn compute(
+        &mut self,
+        now: Time,
+        number: u32,
+        operation: &Operation,
+        time: Span,
+        mut path: Split,
+        actions: &mut Actions,
+    ) {
+        let stream = Resource::Stream(operation.rank, operation.stream);
+        let start = self.hold(stream, now, time);
+        self.account(now, operation.rank).computing += 1;
+        path.service += start + time - now;
+        self.has_begun(now, number, start, path, actions);
+        self.ideal_ends(stream, number, Span::ZERO, time);
+        self.happens(now, start + time, JobEvent::new(Happening::Ended, number, path), actions);
+    }
+
+    fn send(
+        &mut self,
+        now: Time,
+        number: u32,
+        operation: &Operation,
+        bytes: u64,
+        mut path: Split,
+        actions: &mut Actions,
+    ) {
+        let Operation { rank, stream, nic, .. } = *operation;
+        let [stream, nic] = [Resource::Stream(rank, stream), Resource::NicOut(rank, nic)];
+        let free = [stream, nic].map(|resource| self.free.get(&resource).copied().unwrap_or(Time::ZERO));
+        let start = free.into_iter().fold(now, Time::max);
+        self.hold(stream, start, self.costs.sending(bytes));
+        self.ideal_ends(stream, number, Span::ZERO, self.costs.sending(bytes));
+        let inside = self.is_inside(operation);
+        if !inside {
+            self.hold(nic, start, self.costs.holding(bytes));
+        }
+        let before = path;
+        path.service += start + self.costs.overhead - now;
+        self.has_begun(now, number, start, path, actions);
+        self.happens(
+            now,
+            start + self.costs.overhead,
+            JobEvent::new(Happening::Leaves, number, path),
+            actions,
+        );
+        if inside || bytes <= self.costs.eager.get() {
+            let ended = start + self.costs.sending(bytes);
+            path.service = before.service + (ended - now);
+            self.happens(now, ended, JobEvent::new(Happening::Ended, number, path), actions);
+        }
+    }
+
+    /// Has something happen at a time, which may be now.
+    fn happens(&mut self, now: Time, at: Time, event: JobEvent, actions: &mut Actions) {
+        let JobEvent { what, operation, path } = event;
+        if at > now {
+            self.turns += 1;
+            self.events.insert((at, self.turns), event);
+            return;
+        }
+        match what {
+            Happening::Begun => self.release(operation, true, path),
+            Happening::Leaves => self.leaves(now, operation, path, actions),
+            Happening::Arrives => {
+                let ideal = path.propagation + path.serialisation;
+                self.arrives(now, operation, path, ideal, actions);
+            }
+            Happening::Ended => self.ended(now, operation, path, actions),
+        }
+    }
+
+    /// An operation begins at `start`; few have others that wait for that.
+    fn has_begun(&mut self, now: Time, operation: u32, start: Time, path: Split, actions: &mut Actions) {
+        if let Some(began) = self.began.get_mut(operation as usize) {
+            *began = start;
+        }
+        let dependents = self.config.graph.dependents(operation);
+        if dependents.iter().any(|dependent| dependent.on_begin) {
+            self.happens(now, start, JobEvent::new(Happening::Begun, operation, path), actions);
+        }
+    }
+
+    /// The message of a send leaves its rank.
+    fn leaves(&mut self, now: Time, number: u32, path: Split, actions: &mut Actions) {
+        let operation = self.config.graph.operations()[number as usize];
+        let OperationAction::Send { to, bytes, .. } = operation.action else { return };
+        // The send ends, ideally, so long after its message has left.
+        let ideal = self.ideal_begins[number as usize] - (self.costs.sending(bytes) - self.costs.overhead);
+        self.sent.insert(number, SentMessage { iteration: self.iteration, created: now, path, ideal });
+        let arrival = match self.config.scale_up {
+            Some(inside) if self.is_inside(&operation) => {
+                Some(self.cross_server(now, operation.rank, to, bytes, inside))
+            }
+            _ if self.config.network == JobNetwork::Loggops => {
+                let propagation = self.costs.latency;
+                Some((now + propagation, Split { propagation, ..Split::default() }))
+            }
+            _ => None,
+        };
+        if let Some((at, split)) = arrival {
+            return self.happens(now, at, JobEvent::new(Happening::Arrives, number, split), actions);
+        }
+        let [from, to] = [operation.rank, to].map(|rank| self.config.hosts[rank as usize]);
+        let connection = self.pool.connection(from, to, operation.nic.into(), actions);
+        let tag = self.iteration << 32 | u64::from(number);
+        actions.writes.push(Write { connection, end: ConnectionEnd::Client, bytes, tag, created: now });
+    }
+
+    /// Returns when a message inside a server has arrived, with the components of its latency.
+    fn cross_server(&mut self, now: Time, from: u32, to: u32, bytes: u64, inside: ScaleUp) -> (Time, Split) {
+        let serialisation = Bytes::new(bytes).time_at(inside.rate);
+        let out = self.hold(Resource::LinkOut(from), now, serialisation);
+        let first = out + inside.delay;
+        let begin = self.hold(Resource::LinkIn(to), first, serialisation);
+        let split = Split {
+            nic: (out - now) + (begin - first),
+            propagation: inside.delay,
+            serialisation,
+            ..Split::default()
+        };
+        (begin + serialisation, split)
+    }
+
+    /// A message has arrived, whose latency has the components of `split`.
+    fn arrives(&mut self, now: Time, number: u32, split: Split, ideal: Span, actions: &mut Actions) {
+        let operation = self.config.graph.operations()[number as usize];
+        let OperationAction::Send { to, tag, .. } = operation.action else { return };
+        let Some(sent) = self.sent.remove(&number) else { return };
+        let message = self.message(number, &sent);
+        actions.records.messages.extend(message.map(|message| MessageRecord {
+            completed: Some(now),
+            ideal,
+            split,
+            ..message
+        }));
+        let ideal = self.ideal_arrival(&operation, sent.ideal, ideal);
+        let message = ArrivedMessage { operation: number, arrived: now, path: sent.path + split, ideal };
+        let key = MatchKey { rank: to, from: Some(operation.rank), tag: Some(tag) };
+        if let Some((receive, message)) = self.matching.on_message(key, message) {
+            self.received(now, receive, message, Split::default(), actions);
+        }
+    }
+
+    /// A receive has its message: the later of both is on the critical path. `path` leads to the receive.
+    fn received(
+        &mut self,
+        now: Time,
+        number: u32,
+        message: ArrivedMessage,
+        path: Split,
+        actions: &mut Actions,
+    ) {
+        let operation = self.config.graph.operations()[number as usize];
+        let OperationAction::Send { bytes, .. } =
+            self.config.graph.operations()[message.operation as usize].action
+        else {
+            return;
+        };
+        let mut path = if message.arrived == now { message.path } else { path };
+        let sender = self.config.graph.operations()[message.operation as usize];
+        let inside = self.is_inside(&sender);
+        let [stream, nic] = [
+            Resource::Stream(operation.rank, operation.stream),
+            Resource::NicIn(operation.rank, operation.nic),
+        ];
+        let free = [stream, nic].map(|resource| self.free.get(&resource).copied().unwrap_or(Time::ZERO));
+        let start = free.into_iter().fold(now, Time::max);
+        let time = if inside { self.costs.sending(bytes) } else { self.costs.receiving(bytes) };
+        self.hold(stream, start, time);
+        self.ideal_ends(stream, number, message.ideal, time);
+        if !inside {
+            self.hold(nic, start, self.costs.holding(bytes));
+        }
+        if !inside && bytes > self.costs.eager.get() {
+            // The sender of a large message hears that it was taken.
+            let heard = start + self.costs.latency;
+            let mut path = path;
+            path.service += start - now;
+            path.propagation += self.costs.latency;
+            self.happens(now, heard, JobEvent::new(Happening::Ended, message.operation, path), actions);
+        }
+        path.service += start + time - now;
+        self.happens(now, start + time, JobEvent::new(Happening::Ended, number, path), actions);
+    }
+
+    /// An operation has ended; with the last one the iteration has.
+    fn ended(&mut self, now: Time, number: u32, path: Split, actions: &mut Actions) {
+        let operation = self.config.graph.operations()[number as usize];
+        match operation.action {
+            OperationAction::Compute(_) => self.account(now, operation.rank).computing -= 1,
+            OperationAction::Receive { .. } => self.waits(now, &operation, -1),
+            OperationAction::Send { .. } => {}
+        }
+        if self.config.timeline {
+            actions.records.operations.push(self.operation_record(number, &operation, now));
+        }
+        self.left -= 1;
+        let state = &mut self.ranks[operation.rank as usize];
+        state.left -= 1;
+        if state.left == 0 {
+            state.took = now - self.begun.unwrap_or(now);
+            self.done_ranks += 1;
+        }
+        self.release(number, false, path);
+        if self.left == 0 {
+            self.end_iteration(now, path, actions);
+        }
+    }
+
+    /// Lets the operations that wait for the beginning or the end of another begin.
+    fn release(&mut self, number: u32, on_begin: bool, path: Split) {
+        for dependent in
+            self.config.graph.dependents(number).iter().filter(|other| other.on_begin == on_begin)
+        {
+            let waits = &mut self.open_waits[dependent.operation as usize];
+            *waits -= 1;
+            if *waits == 0 {
+                self.ready.push_back((dependent.operation, path));
+            }
+            if !on_begin {
+                let ends = self.ideal_begins[number as usize];
+                let begins = &mut self.ideal_begins[dependent.operation as usize];
+                *begins = ends.max(*begins);
+            }
+        }
+    }
+
+    /// Ideally an operation holds its stream for a time, from when all is there that it waits for, and something else
+    /// `from` then on.
+    fn ideal_ends(&mut self, stream: Resource, number: u32, from: Span, time: Span) {
+        let begins = self.ideal_begins[number as usize].max(from);
+        let ends = hold(&mut self.ideal_free, stream, begins, time) + time;
+        for dependent in self.config.graph.dependents(number).iter().filter(|dependent| dependent.on_begin) {
+            let begins = &mut self.ideal_begins[dependent.operation as usize];
+            *begins = (ends - time).max(*begins);
+        }
+        self.ideal_begins[number as usize] = ends;
+        self.ideal_end = self.ideal_end.max(ends);
+    }
+
+    /// Returns when a message arrives that leaves at a time, where its way is idle and takes `ideal`, but for other
+    /// messages of its ends.
+    fn ideal_arrival(&mut self, operation: &Operation, leaves: Span, ideal: Span) -> Span {
+        let OperationAction::Send { to, bytes, .. } = operation.action else { return leaves };
+        let (from, bytes) = (operation.rank, Bytes::new(bytes));
+        let (out, into, [leaving, arriving]) = match self.config.scale_up {
+            Some(inside) if self.is_inside(operation) => {
+                (Resource::LinkOut(from), Resource::LinkIn(to), [bytes.time_at(inside.rate); 2])
+            }
+            _ if self.config.network == JobNetwork::Loggops => return leaves + ideal,
+            _ => {
+                let of = |rank: u32| bytes.time_at(self.config.rates[rank as usize]);
+                (Resource::NicOut(from, 0), Resource::NicIn(to, 0), [of(from), of(to)])
+            }
+        };
+        let leaves = hold(&mut self.ideal_free, out, leaves, leaving);
+        let arriving = arriving.min(ideal);
+        hold(&mut self.ideal_free, into, leaves + (ideal - arriving), arriving) + arriving
+    }
+
+    fn end_iteration(&mut self, now: Time, path: Split, actions: &mut Actions) {
+        let query = self.query(Some(now));
+        self.begun = None;
+        if let Some(query) = query {
+            actions.records.queries.push(query);
+            actions.records.iterations.push(IterationRecord {
+                workload: self.config.workload,
+                index: self.iteration,
+                took: now - query.created,
+                ideal: self.ideal_end,
+                bytes: self.config.size.bytes,
+                bus_bytes: self.config.size.bus_bytes,
+                split: path,
+            });
+            actions.records.ranks.extend(self.rank_records());
+        }
+        self.free.clear();
+        self.iteration += 1;
+        let next = now.saturating_add(self.config.pause);
+        let has_more = self.iteration < self.config.iterations;
+        self.next = if has_more && next < self.config.until { next } else { Time::MAX };
+    }
+
+    /// Returns the record of the iteration, if it has begun and counts.
+    fn query(&self, completed: Option<Time>) -> Option<QueryRecord> {
+        let created = self.begun.filter(|begun| *begun >= self.config.warmup)?;
+        let done = || self.ranks.iter().filter(|rank| rank.left == 0).map(|rank| rank.took);
+        Some(QueryRecord {
+            workload: self.config.workload,
+            index: self.iteration,
+            created,
+            completed,
+            servers: self.ranks.len() as u32,
+            in_deadline: self.done_ranks,
+            response_mean: done().sum::<Span>() / u64::from(self.done_ranks.max(1)),
+            response_min: done().min().unwrap_or(Span::MAX),
+        })
+    }
+
+    /// Returns what each rank did in the iteration that has ended.
+    fn rank_records(&self) -> impl Iterator<Item = RankRecord> {
+        let groups = self.config.graph.groups().len();
+        (0..).zip(&self.groups).map(move |(place, of_group): (usize, &GroupState)| {
+            let (rank, group) = (place / groups, place % groups);
+            let RankState { computed, took, .. } = self.ranks[rank];
+            let GroupState { waited, exposed, .. } = *of_group;
+            RankRecord {
+                workload: self.config.workload,
+                index: self.iteration,
+                rank: rank as u32,
+                host: self.config.hosts[rank].0,
+                group: group as u8,
+                took,
+                computed,
+                waited,
+                exposed,
+            }
+        })
+    }
+
+    fn operation_record(&self, number: u32, operation: &Operation, ended: Time) -> OperationRecord {
+        let (action, peer, bytes) = match operation.action {
+            OperationAction::Compute(_) => (0, None, 0),
+            OperationAction::Send { to, bytes, .. } => (1, Some(to), bytes),
+            OperationAction::Receive { from, bytes, .. } => (2, from, bytes),
+        };
+        OperationRecord {
+            workload: self.config.workload,
+            index: self.iteration,
+            operation: number,
+            rank: operation.rank,
+            stream: operation.stream,
+            group: operation.group,
+            action,
+            peer,
+            bytes,
+            began: self.began[number as usize],
+            ended,
+        }
+    }
+
+    /// Returns the record of a message that has not arrived, if it counts.
+    fn message(&self, number: u32, sent: &SentMessage) -> Option<MessageRecord> {
+        let operations = self.config.graph.operations();
+        let Operation { rank, action, .. } = operations[number as usize];
+        let OperationAction::Send { to, bytes, .. } = action else { return None };
+        let [source, destination] = [rank, to].map(|rank| self.config.hosts[rank as usize].0);
+        (sent.created >= self.config.warmup).then_some(MessageRecord {
+            workload: self.config.workload,
+            index: sent.iteration * operations.len() as u64 + u64::from(number),
+            query: Some(sent.iteration),
+            source,
+            destination,
+            bytes,
+            created: sent.created,
+            completed: None,
+            ideal: Span::ZERO,
+            split: Split::default(),
+        })
+    }
+
+    /// Holds a resource for a time, from when it is free; returns when that is.
+    fn hold(&mut self, resource: Resource, now: Time, time: Span) -> Time {
+        hold(&mut self.free, resource, now, time)
+    }
+
+    /// Returns whether a send is to another rank of its server.
+    fn is_inside(&self, operation: &Operation) -> bool {
+        let server = |rank: u32, inside: ScaleUp| rank / inside.ranks;
+        let OperationAction::Send { to, .. } = operation.action else { return false };
+        self.config.scale_up.is_some_and(|inside| server(operation.rank, inside) == server(to, inside))
+    }
+
+    /// Adds up a rank's times until now, and returns its state to be changed.
+    fn account(&mut self, now: Time, rank: u32) -> &mut RankState {
+        let groups = self.config.graph.groups().len();
+        let state = &mut self.ranks[rank as usize];
+        let since = now - state.since;
+        state.since = now;
+        if !since.is_zero() {
+            let is_exposed = state.computing == 0;
+            if !is_exposed {
+                state.computed += since;
+            }
+            let of_rank = &mut self.groups[rank as usize * groups..(rank as usize + 1) * groups];
+            for group in of_rank.iter_mut().filter(|group| group.waiting > 0) {
+                group.waited += since;
+                if is_exposed {
+                    group.exposed += since;
+                }
+            }
+        }
+        state
+    }
+
+    /// One receive more or less of a rank waits, which counts for its group and for all.
+    fn waits(&mut self, now: Time, operation: &Operation, more: i32) {
+        let groups = self.config.graph.groups().len();
+        self.account(now, operation.rank);
+        let first = operation.rank as usize * groups;
+        let own = [0, operation.group as usize];
+        for group in &own[..if operation.group == 0 { 1 } else { 2 }] {
+            let waiting = &mut self.groups[first + group].waiting;
+            *waiting = waiting.saturating_add_signed(more);
+        }
+    }
+}
+
+/// Holds a resource for a time, from when it is free; returns when that is. One that is held for no time stays free.
+fn hold<T>(free: &mut BTreeMap<Resource, T>, resource: Resource, now: T, time: Span) -> T
+where
+    T: Copy + Ord + Add<Span, Output = T>,
+{
+    if time.is_zero() {
+        return free.get(&resource).map_or(now, |free| now.max(*free));
+    }
+    let free = free.entry(resource).or_insert(now);
+    let start = now.max(*free);
+    *free = start + time;
+    start
+}
+
+impl Source for JobSource {
+    fn next_due(&self) -> Time {
+        let event = self.events.first_key_value().map_or(Time::MAX, |((at, _), _)| *at);
+        self.next.min(event)
+    }
+
+    fn on_due(&mut self, now: Time, actions: &mut Actions) {
+        if self.next <= now {
+            self.begin_iteration(now, actions);
+        }
+        while let Some(first) = self.events.first_entry()
+            && first.key().0 <= now
+        {
+            let at = first.key().0;
+            let event = first.remove();
+            self.happens(at, at, event, actions);
+            self.carry_out(at, actions);
+        }
+    }
+
+    fn on_message(&mut self, arrival: Arrival, actions: &mut Actions) {
+        let Arrival { now, tag, split, ideal, .. } = arrival;
+        self.arrives(now, tag as u32, split, ideal, actions);
+        self.carry_out(now, actions);
+    }
+
+    fn kept_connections(&self) -> Vec<Opened> {
+        if self.config.connection_per_message || self.config.network == JobNetwork::Loggops {
+            return Vec::new();
+        }
+        let operations = self.config.graph.operations().iter();
+        let pairs = operations.filter_map(|operation| match operation.action {
+            OperationAction::Send { to, .. } if !self.is_inside(operation) => {
+                let [client, server] = [operation.rank, to].map(|rank| self.config.hosts[rank as usize]);
+                Some(Opened { client, server })
+            }
+            _ => None,
+        });
+        pairs.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    fn is_finished(&self) -> bool {
+        self.next == Time::MAX && self.begun.is_none() && self.sent.is_empty()
+    }
+
+    fn on_end(&mut self, actions: &mut Actions) {
+        actions
+            .records
+            .messages
+            .extend(self.sent.iter().filter_map(|(&number, sent)| self.message(number, sent)));
+        actions.records.queries.extend(self.query(None));
+    }
+}

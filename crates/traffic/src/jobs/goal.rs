@@ -1,0 +1,383 @@
+//! GOAL: jobs as text, one operation a line (LogGOPSim, ATLAHS).
+//!
+//! ```text
+//! num_ranks 2
+//! rank 0 {
+//!   l1: calc 100                             ns
+//!   l2: send 4096b to 1 tag 3 cpu 0 nic 0
+//!   l2 requires l1                           l2 begins when l1 has ended; irequires: when it has begun
+//! }
+//! rank 1 {
+//!   recv 4096b from 0 tag 3
+//! }
+//! ```
+//!
+//! A tag or sender of -1 takes any; without a tag it is 0. `//` and `/* */` are comments.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use super::graph::{
+    BadGraph, GraphBuilder, JobGraph, Operation, OperationAction, OperationNumber, nanoseconds,
+};
+
+/// The reason for which a text cannot be read as a job, with the place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BadGoal {
+    /// The bytes of the text that are wrong; none where the text as a whole is.
+    pub at: Option<Range<usize>>,
+    /// The problem in words.
+    pub problem: String,
+    /// The words that are allowed there.
+    pub allowed: Option<&'static str>,
+}
+
+/// The most ranks of a job.
+const RANKS_MAX: u32 = 1 << 20;
+
+const OPERATION: &str = "`calc NANOSECONDS`, `send BYTESb to RANK` or `recv BYTESb from RANK`";
+const HEAD: &str = "`num_ranks N`, then `rank 0 {`";
+
+/// Reads a job from its text.
+///
+/// # Errors
+/// Fails at the first word that does not fit, and where operations wait for each other or messages lack a receive.
+pub fn parse_goal(text: &str) -> Result<JobGraph, BadGoal> {
+    let mut words = GoalWords { text, at: 0 };
+    let first = words.next()?;
+    if first.as_ref().is_none_or(|word| word.text != "num_ranks") {
+        return Err(BadGoal { at: None, problem: "it is no GOAL file".to_owned(), allowed: Some(HEAD) });
+    }
+    let count = words.needed(HEAD)?;
+    let ranks: u32 = count.number("a number of ranks", HEAD)?;
+    if !(1..=RANKS_MAX).contains(&ranks) {
+        return Err(count.error(format!("{ranks} ranks"), "1 to 1048576 ranks"));
+    }
+    let mut reader =
+        GoalReader { builder: GraphBuilder::new(ranks), ranks, seen: vec![false; ranks as usize] };
+    while let Some(word) = words.next()? {
+        if word.text != "rank" {
+            return Err(word.error(format!("`{}` outside a rank", word.text), "`rank NUMBER {`"));
+        }
+        let number = words.needed("the number of a rank")?;
+        let rank = reader.rank(&number)?;
+        if std::mem::replace(&mut reader.seen[rank as usize], true) {
+            return Err(number.error(format!("rank {rank} comes twice"), "each rank once"));
+        }
+        words.expected("{")?;
+        reader.read_rank(rank, &mut words)?;
+    }
+    reader.builder.finish().map_err(BadGoal::from)
+}
+
+struct GoalReader {
+    builder: GraphBuilder,
+    ranks: u32,
+    seen: Vec<bool>,
+}
+
+impl GoalReader {
+    fn rank(&self, word: &GoalWord<'_>) -> Result<u32, BadGoal> {
+        let rank: u32 = word.number("a rank", "the number of a rank, from 0 on")?;
+        if rank >= self.ranks {
+            return Err(
+                word.error(format!("rank {rank} of {}", self.ranks), "a rank from 0 on, below num_ranks")
+            );
+        }
+        Ok(rank)
+    }
+
+    fn read_rank(&mut self, rank: u32, words: &mut GoalWords<'_>) -> Result<(), BadGoal> {
+        let mut labels: BTreeMap<&str, OperationNumber> = BTreeMap::new();
+        loop {
+            let word = words.needed("`}` after the operations of a rank")?;
+            match word.text {
+                "}" => return Ok(()),
+                "calc" | "send" | "recv" => {
+                    self.operation(rank, &word, words)?;
+                }
+                label => {
+                    let next = words.needed("`:` and an operation, or `requires LABEL`")?;
+                    match next.text {
+                        ":" => {
+                            let what = words.needed(OPERATION)?;
+                            let number = self.operation(rank, &what, words)?;
+                            if labels.insert(label, number).is_some() {
+                                return Err(
+                                    word.error(format!("`{label}` comes twice"), "a label once a rank")
+                                );
+                            }
+                        }
+                        "requires" | "irequires" => {
+                            let earlier = words.needed("the label of an operation")?;
+                            let [one, other] = [&word, &earlier].map(|word| {
+                                labels.get(word.text).copied().ok_or_else(|| {
+                                    word.error(
+                                        format!("no operation before it is called `{}`", word.text),
+                                        "a label of this rank, above",
+                                    )
+                                })
+                            });
+                            match next.text {
+                                "requires" => self.builder.after(one?, other?),
+                                _ => self.builder.after_begin(one?, other?),
+                            }
+                        }
+                        other => {
+                            return Err(next.error(
+                                format!("`{other}` after `{label}`"),
+                                "`:` and an operation, or `requires LABEL`",
+                            ));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads what follows the word of an operation.
+    fn operation(
+        &mut self,
+        rank: u32,
+        what: &GoalWord<'_>,
+        words: &mut GoalWords<'_>,
+    ) -> Result<OperationNumber, BadGoal> {
+        let size = words.needed(OPERATION)?;
+        let mut action = match what.text {
+            "calc" => {
+                OperationAction::Compute(nanoseconds(size.number("a time in ns", "whole nanoseconds")?))
+            }
+            "send" | "recv" => {
+                let digits =
+                    GoalWord { text: size.text.strip_suffix('b').unwrap_or(size.text), ..size.clone() };
+                let bytes = digits.number::<u64>("a size", "bytes, such as 4096b")?.max(1);
+                words.expected(if what.text == "send" { "to" } else { "from" })?;
+                let peer = words.needed("the number of a rank")?;
+                match what.text {
+                    "send" => {
+                        let to = self.rank(&peer)?;
+                        if to == rank {
+                            return Err(peer.error(format!("rank {rank} sends to itself"), "another rank"));
+                        }
+                        OperationAction::Send { to, bytes, tag: 0 }
+                    }
+                    _ => {
+                        let from = if peer.text == "-1" { None } else { Some(self.rank(&peer)?) };
+                        OperationAction::Receive { from, bytes, tag: Some(0) }
+                    }
+                }
+            }
+            other => return Err(what.error(format!("`{other}` is no operation"), OPERATION)),
+        };
+        let (mut stream, mut nic) = (0, 0);
+        while let Some(word) = words.next_if(|word| matches!(word, "tag" | "cpu" | "nic"))? {
+            let value = words.needed("a number")?;
+            match (word.text, &mut action) {
+                ("cpu", _) => stream = value.number("a stream", "0 to 255")?,
+                ("nic", _) => nic = value.number("a NIC", "0 to 255")?,
+                (_, OperationAction::Receive { tag, .. }) if value.text == "-1" => *tag = None,
+                (_, OperationAction::Receive { tag, .. }) => {
+                    *tag = Some(value.number("a tag", "0 to 4294967295")?)
+                }
+                (_, OperationAction::Send { tag, .. }) => *tag = value.number("a tag", "0 to 4294967295")?,
+                _ => return Err(word.error("a computation has no tag", "`cpu N`")),
+            }
+        }
+        Ok(self.builder.on(stream, nic).add(rank, action))
+    }
+}
+
+/// A word with its place.
+#[derive(Clone, Debug)]
+struct GoalWord<'a> {
+    text: &'a str,
+    at: Range<usize>,
+}
+
+impl GoalWord<'_> {
+    fn error(&self, problem: impl Into<String>, allowed: &'static str) -> BadGoal {
+        BadGoal { at: Some(self.at.clone()), problem: problem.into(), allowed: Some(allowed) }
+    }
+
+    fn number<T: std::str::FromStr>(&self, what: &str, allowed: &'static str) -> Result<T, BadGoal> {
+        self.text.parse().map_err(|_| self.error(format!("`{}` is not {what}", self.text), allowed))
+    }
+}
+
+/// The words of a text: `{`, `}` and `:` are words of their own.
+struct GoalWords<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> GoalWords<'a> {
+    fn next(&mut self) -> Result<Option<GoalWord<'a>>, BadGoal> {
+        loop {
+            let rest = &self.text[self.at..];
+            let blank = rest.len() - rest.trim_start().len();
+            self.at += blank;
+            let rest = &rest[blank..];
+            if rest.starts_with("//") {
+                self.at += rest.find('\n').unwrap_or(rest.len());
+            } else if rest.starts_with("/*") {
+                let Some(end) = rest.find("*/") else {
+                    let at = self.at..self.at + 2;
+                    let problem = "a comment without an end".to_owned();
+                    return Err(BadGoal { at: Some(at), problem, allowed: Some("`*/` behind it") });
+                };
+                self.at += end + 2;
+            } else {
+                let is_end = |c: char| c.is_whitespace() || matches!(c, '{' | '}' | ':');
+                let mut end = rest.find(is_end).unwrap_or(rest.len());
+                end = rest[..end].find("//").unwrap_or(end);
+                end = rest[..end].find("/*").unwrap_or(end);
+                if end == 0 {
+                    end = rest.chars().next().map_or(0, char::len_utf8);
+                }
+                let at = self.at..self.at + end;
+                self.at += end;
+                return Ok((end > 0).then(|| GoalWord { text: &rest[..end], at }));
+            }
+        }
+    }
+
+    fn next_if(&mut self, fits: impl Fn(&str) -> bool) -> Result<Option<GoalWord<'a>>, BadGoal> {
+        let before = self.at;
+        let word = self.next()?.filter(|word| fits(word.text));
+        if word.is_none() {
+            self.at = before;
+        }
+        Ok(word)
+    }
+
+    fn needed(&mut self, allowed: &'static str) -> Result<GoalWord<'a>, BadGoal> {
+        let end = self.text.trim_end().len();
+        let missing = || BadGoal {
+            at: Some(end.saturating_sub(1)..end),
+            problem: "the file ends here".to_owned(),
+            allowed: Some(allowed),
+        };
+        self.next()?.ok_or_else(missing)
+    }
+
+    fn expected(&mut self, expected: &'static str) -> Result<(), BadGoal> {
+        let word = self.needed(expected)?;
+        if word.text == expected {
+            return Ok(());
+        }
+        Err(word.error(
+            format!("`{}` in place of `{expected}`", word.text),
+            "the words of a GOAL file in their order",
+        ))
+    }
+}
+
+/// Writes a job as text. Times are rounded to whole nanoseconds.
+pub fn goal_text(graph: &JobGraph) -> String {
+    let mut text = format!("num_ranks {}\n", graph.ranks());
+    let mut of_rank: Vec<Vec<OperationNumber>> = vec![Vec::new(); graph.ranks() as usize];
+    let mut place = Vec::with_capacity(graph.operations().len());
+    for (number, operation) in (0..).zip(graph.operations()) {
+        let own = &mut of_rank[operation.rank as usize];
+        place.push(own.len() + 1);
+        own.push(number);
+    }
+    let mut waits: Vec<Vec<(OperationNumber, bool)>> = vec![Vec::new(); place.len()];
+    for (operation, earlier, on_begin) in graph.edges() {
+        waits[operation as usize].push((earlier, on_begin));
+    }
+    for (rank, own) in of_rank.iter().enumerate() {
+        let _ = writeln!(text, "rank {rank} {{");
+        for &number in own {
+            let Operation { action, stream, nic, .. } = graph.operations()[number as usize];
+            let _ = write!(text, "l{}: ", place[number as usize]);
+            let _ = match action {
+                OperationAction::Compute(time) => write!(text, "calc {}", (time.as_ps() + 500) / 1_000),
+                OperationAction::Send { to, bytes, tag } => write!(text, "send {bytes}b to {to} tag {tag}"),
+                OperationAction::Receive { from, bytes, tag } => {
+                    let any =
+                        |number: Option<u32>| number.map_or("-1".to_owned(), |number| number.to_string());
+                    write!(text, "recv {bytes}b from {} tag {}", any(from), any(tag))
+                }
+            };
+            for (word, value) in [("cpu", stream), ("nic", nic)] {
+                if value > 0 {
+                    let _ = write!(text, " {word} {value}");
+                }
+            }
+            text.push('\n');
+        }
+        // Labels have to be known, and operations may wait for later ones.
+        for &number in own {
+            for &(earlier, on_begin) in &waits[number as usize] {
+                let word = if on_begin { "irequires" } else { "requires" };
+                let _ = writeln!(text, "l{} {word} l{}", place[number as usize], place[earlier as usize]);
+            }
+        }
+        text.push_str("}\n");
+    }
+    text
+}
+
+impl From<BadGraph> for BadGoal {
+    fn from(bad: BadGraph) -> BadGoal {
+        BadGoal { at: None, problem: bad.to_string(), allowed: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "\
+num_ranks 2 // both
+rank 0 {
+  l1: calc 100
+  l2: send 4096b to 1 tag 3 nic 1 /* after
+  the computation */
+  l2 requires l1
+  l3: calc 5 cpu 2
+  l3 irequires l2
+}
+rank 1 {
+  recv 4096b from -1 tag -1
+}
+";
+
+    #[test]
+    fn a_job_is_read_and_written() {
+        let graph = parse_goal(TEXT).unwrap();
+        assert_eq!(graph.to_string(), "2 ranks, 4 operations, 1 message");
+        let Operation { rank, action, nic, .. } = graph.operations()[1];
+        assert_eq!((rank, action, nic), (0, OperationAction::Send { to: 1, bytes: 4_096, tag: 3 }, 1));
+        assert_eq!(graph.edges().collect::<Vec<_>>(), [(1, 0, false), (2, 1, true)]);
+        let text = goal_text(&graph);
+        assert_eq!(parse_goal(&text).unwrap(), graph, "{text}");
+    }
+
+    #[test]
+    fn errors_say_where() {
+        for (from, to, wrong, problem) in [
+            ("calc 100", "calc ten", "ten", "`ten` is not a time in ns"),
+            ("to 1 tag", "to 2 tag", "2", "rank 2 of 2"),
+            ("to 1 tag", "to 0 tag", "0", "rank 0 sends to itself"),
+            ("rank 1 {", "rank 0 {", "0", "rank 0 comes twice"),
+            ("l2 requires l1", "l2 requires l9", "l9", "no operation before it is called `l9`"),
+            ("l3: calc", "l2: calc", "l2", "`l2` comes twice"),
+            ("send 4096b to", "send 4096b from", "from", "`from` in place of `to`"),
+            ("l1: calc", "l1: wait", "wait", "`wait` is no operation"),
+            ("cpu 2", "tag 2", "tag", "a computation has no tag"),
+            ("computation */", "computation", "/*", "a comment without an end"),
+        ] {
+            let text = TEXT.replace(from, to);
+            let bad = parse_goal(&text).unwrap_err();
+            assert_eq!((&text[bad.at.clone().unwrap()], bad.problem.as_str()), (wrong, problem), "{to}");
+        }
+        let cut = parse_goal(&TEXT[..TEXT.len() - 3]).unwrap_err();
+        assert_eq!(cut.problem, "the file ends here");
+        assert_eq!(parse_goal("<html>").unwrap_err().problem, "it is no GOAL file");
+        let unmatched = parse_goal("num_ranks 2\nrank 0 {\nsend 1b to 1\n}\n").unwrap_err();
+        assert_eq!(unmatched.problem, "rank 1 is sent 1 messages and receives 0");
+    }
+}

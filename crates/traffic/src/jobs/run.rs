@@ -1,0 +1,196 @@
+//! [`JobRun`]: where and how a job runs, for all kinds of workload that are jobs.
+
+use std::sync::Arc;
+
+use plimsoll_fabric::Unbuildable;
+use plimsoll_units::{Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::costs::{JobNetwork, MessageCosts, ScaleUp};
+use super::engine::{JobConfig, JobSource};
+use super::graph::{JobGraph, OperationAction};
+use super::placement::Placement;
+use crate::check::{WorkloadCheck, WorkloadDemand};
+use crate::hosts::HostSet;
+use crate::kind::{Context, ExpectedRecords, WorkingMemory};
+use crate::source::Source;
+
+/// Where the ranks of a job are, how often it runs, and what its messages cost.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct JobRun {
+    /// The hosts, as many as ranks or more; each has the NIC of one rank. Default all.
+    pub hosts: HostSet,
+    /// The order in which ranks take them: `packed`, `random` or `rail`. Default `packed`.
+    pub placement: Placement,
+    /// How often the job runs: 1 or more. An iteration begins when the one before it has ended at all ranks, and is a
+    /// query. Default 1.
+    pub iterations: u64,
+    /// The time between two iterations: 0 or more. Default 0 s.
+    pub pause: Span,
+    /// When the first iteration begins. Default 0 s.
+    pub start: Span,
+    /// The carrier of messages between servers: `packets`, the network of the scenario, or `loggops`, the times of
+    /// `costs` alone. Default `packets`.
+    pub network: JobNetwork,
+    /// The costs of a message for its ranks, and with `network = "loggops"` the network. Default nothing.
+    #[serde(skip_serializing_if = "MessageCosts::is_default")]
+    pub costs: MessageCosts,
+    /// Whether a run keeps the times of each operation (`operations.csv`), for `plimsoll export perfetto`. Default
+    /// false.
+    pub timeline: bool,
+    /// The links inside a server. Default absent: each rank is a server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scale_up: Option<ScaleUp>,
+}
+
+impl Default for JobRun {
+    fn default() -> JobRun {
+        JobRun {
+            hosts: HostSet::all(),
+            placement: Placement::Packed,
+            iterations: 1,
+            pause: Span::ZERO,
+            start: Span::ZERO,
+            network: JobNetwork::Packets,
+            costs: MessageCosts::default(),
+            timeline: false,
+            scale_up: None,
+        }
+    }
+}
+
+impl JobRun {
+    /// Returns whether every key has its default.
+    pub(crate) fn is_default(&self) -> bool {
+        *self == JobRun::default()
+    }
+
+    /// Returns the ranks of a server.
+    pub(crate) fn per_server(&self) -> u32 {
+        self.scale_up.map_or(1, |inside| inside.ranks)
+    }
+
+    /// Checks the keys, and returns the number of hosts.
+    pub(crate) fn check(&self, check: &mut WorkloadCheck<'_>) -> u32 {
+        let hosts = check.members("run.hosts", &self.hosts, &[]).len() as u32;
+        check.at_least_one("run.iterations", self.iterations, "no iteration at all");
+        for (key, time, most) in [
+            ("run.costs.latency", self.costs.latency, LONG),
+            ("run.costs.overhead", self.costs.overhead, LONG),
+            ("run.costs.gap", self.costs.gap, LONG),
+            ("run.costs.overhead_per_byte", self.costs.overhead_per_byte, LONG_PER_BYTE),
+            ("run.costs.gap_per_byte", self.costs.gap_per_byte, LONG_PER_BYTE),
+        ] {
+            if time > most {
+                check.error(key, format!("{time}"), format!("at most {most}"));
+            }
+        }
+        let per_server = self.per_server();
+        check.at_least_one("run.scale_up.ranks", per_server.into(), "a server without ranks");
+        if self.placement == Placement::Rail && hosts % per_server.max(1) > 0 {
+            let problem = format!("{hosts} hosts on {per_server} rails");
+            check.error(
+                "run.placement",
+                problem,
+                "as many hosts on each rail; `run.scale_up.ranks` is their number",
+            );
+        }
+        hosts
+    }
+
+    /// Reports a job of more ranks than hosts.
+    pub(crate) fn check_ranks(&self, check: &mut WorkloadCheck<'_>, ranks: u32, hosts: u32) {
+        if ranks > hosts && hosts > 0 {
+            check.error(
+                "run.hosts",
+                format!("{hosts} hosts for {ranks} ranks"),
+                "a host for each rank, or more",
+            );
+        }
+    }
+
+    pub(crate) fn demand(&self) -> WorkloadDemand {
+        WorkloadDemand { ends: true, start: self.start, ..WorkloadDemand::default() }
+    }
+
+    /// Returns the source of `graph`.
+    pub(crate) fn source(
+        &self,
+        graph: &Arc<JobGraph>,
+        size: JobSize,
+        context: &Context<'_>,
+    ) -> Result<Box<dyn Source>, Unbuildable> {
+        let hosts = context.hosts(&self.hosts, &[], "run.hosts")?;
+        if hosts.len() < graph.ranks() as usize {
+            return Err(context.unbuildable("run.hosts", format!("fewer than {} hosts", graph.ranks())));
+        }
+        let placement = self.placement;
+        let hosts = placement.place(&hosts, graph.ranks(), self.per_server(), context.streams, context.name);
+        let rates = hosts.iter().map(|host| context.facts.host_rate(host.0)).collect();
+        Ok(Box::new(JobSource::new(JobConfig {
+            workload: context.index,
+            graph: Arc::clone(graph),
+            hosts,
+            rates,
+            size,
+            iterations: self.iterations,
+            pause: self.pause,
+            start: Time::ZERO + self.start,
+            until: context.until,
+            warmup: context.warmup,
+            connection_per_message: !context.keeps_connections,
+            network: self.network,
+            costs: self.costs,
+            scale_up: self.scale_up,
+            timeline: self.timeline,
+        })))
+    }
+
+    pub(crate) fn expected_records(&self, graph: &JobGraph) -> ExpectedRecords {
+        let working = WorkingMemory {
+            things: "operations",
+            count: graph.operations().len() as f64,
+            bytes: OPERATION_BYTES,
+            key: "run.hosts",
+        };
+        let records = ExpectedRecords::new("run.iterations", self.start).limit(Some(self.iterations as f64));
+        ExpectedRecords { working: Some(working), ..records.queries(graph.messages() as f64) }
+    }
+
+    /// Returns the connections that stay open, one for each pair of ranks that sends.
+    pub(crate) fn lasting_connections(&self, graph: &JobGraph, kept: bool) -> f64 {
+        if kept && self.network == JobNetwork::Packets { graph.pairs() as f64 } else { 0.0 }
+    }
+}
+
+/// What an iteration of a job moves, from which bandwidths follow as nccl-tests has them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct JobSize {
+    /// The size of a collective operation; of other jobs the payload of all messages, in bytes.
+    pub(crate) bytes: u64,
+    /// The bytes that a rank's link carries at least; of other jobs the most of a rank.
+    pub(crate) bus_bytes: u64,
+}
+
+impl JobSize {
+    /// Returns the size of a job by its messages.
+    pub(crate) fn of(graph: &JobGraph) -> JobSize {
+        let mut carried = vec![[0; 2]; graph.ranks() as usize];
+        for operation in graph.operations() {
+            if let OperationAction::Send { to, bytes, .. } = operation.action {
+                carried[operation.rank as usize][0] += bytes;
+                carried[to as usize][1] += bytes;
+            }
+        }
+        JobSize { bytes: graph.bytes(), bus_bytes: carried.into_iter().flatten().max().unwrap_or_default() }
+    }
+}
+
+/// The longest times of a message, and of a byte of it.
+const LONG: Span = Span::from_secs(1);
+const LONG_PER_BYTE: Span = Span::from_us(1);
+
+/// The memory of an operation with its dependents and its state.
+const OPERATION_BYTES: f64 = 64.0;

@@ -1,0 +1,152 @@
+//! Jobs without a network of packets: times that LogGOPS gives by hand, and those of a server's own links.
+
+use plimsoll_fabric::net::HostId;
+use plimsoll_units::{Bytes, Rate, Span, Time};
+
+use super::costs::{JobNetwork, MessageCosts, ScaleUp};
+use super::engine::{JobConfig, JobSource};
+use super::goal::parse_goal;
+use super::graph::{GraphBuilder, JobGraph};
+use super::run::JobSize;
+use super::schedule::{Algorithm, Collective, CollectiveOperation};
+use crate::record::Records;
+use crate::source::{Actions, Source};
+
+/// LogGOPSim's defaults: L 2,500, o 1,500, g 1,000, G 6 and O 0 ns, S 65,535 B.
+const LOGGOPSIM: MessageCosts = MessageCosts {
+    latency: Span::from_ns(2_500),
+    overhead: Span::from_ns(1_500),
+    overhead_per_byte: Span::ZERO,
+    gap: Span::from_ns(1_000),
+    gap_per_byte: Span::from_ns(6),
+    eager: Bytes::new(65_535),
+};
+
+fn run(graph: JobGraph, costs: MessageCosts, scale_up: Option<ScaleUp>, iterations: u64) -> Records {
+    let mut source = JobSource::new(JobConfig {
+        workload: 0,
+        hosts: (0..graph.ranks()).map(HostId).collect(),
+        rates: vec![Rate::from_gbps(100); graph.ranks() as usize],
+        size: JobSize::of(&graph),
+        graph: graph.into(),
+        iterations,
+        pause: Span::from_us(1),
+        start: Time::ZERO,
+        until: Time::MAX,
+        warmup: Time::ZERO,
+        connection_per_message: false,
+        network: JobNetwork::Loggops,
+        costs,
+        scale_up,
+        timeline: true,
+    });
+    let mut actions = Actions::default();
+    while source.next_due() < Time::MAX {
+        source.on_due(source.next_due(), &mut actions);
+    }
+    assert!(source.is_finished() && actions.writes.is_empty());
+    let records = actions.records;
+    assert!(records.operations.iter().all(|one| one.began <= one.ended));
+    for (query, path) in records.queries.iter().zip(&records.iterations) {
+        assert_eq!(query.completed.unwrap() - query.created, path.took);
+        assert_eq!(path.split.total(), path.took, "the path is all of the time");
+        assert!(path.ideal <= path.took, "{path:?}");
+    }
+    records
+}
+
+fn collective(operation: CollectiveOperation, algorithm: Algorithm, ranks: u32, bytes: u64) -> JobGraph {
+    let collective =
+        Collective { operation, algorithm, bytes, chunks: 1, per_server: 1, reduce_per_byte: Span::ZERO };
+    let mut builder = GraphBuilder::new(ranks);
+    let members: Vec<u32> = (0..ranks).collect();
+    collective.add(&mut builder, &members, &vec![None; ranks as usize], &mut 0);
+    builder.finish().unwrap()
+}
+
+/// When each rank has ended, in ns.
+fn ends(records: &Records) -> Vec<u64> {
+    records.ranks.iter().filter(|rank| rank.group == 0).map(|rank| rank.took.as_ps() / 1_000).collect()
+}
+
+#[test]
+fn loggops_gives_the_times_of_its_simulator() {
+    let barrier = collective(CollectiveOperation::Barrier, Algorithm::Dissemination, 16, 1);
+    assert_eq!(ends(&run(barrier, LOGGOPSIM, None, 1)), [22_000; 16]);
+    let reduce = collective(CollectiveOperation::Reduce, Algorithm::Tree, 8, 1_024);
+    let times = [34_914, 24_776, 13_138, 13_138, 1_500, 1_500, 1_500, 1_500];
+    assert_eq!(ends(&run(reduce, LOGGOPSIM, None, 1)), times);
+}
+
+#[test]
+fn a_large_send_ends_when_it_was_taken() {
+    let text = |bytes: u64| {
+        format!(
+            "num_ranks 2\nrank 0 {{\na: send {bytes}b to 1\nb: calc 10\nb requires a\n}}\n\
+             rank 1 {{\nc: calc 9000000\nd: recv {bytes}b from 0\nd requires c\n}}\n"
+        )
+    };
+    let small = run(parse_goal(&text(65_535)).unwrap(), LOGGOPSIM, None, 1);
+    assert_eq!(ends(&small)[0], 1_510);
+    // The receive begins after 9 ms; the sender hears of it 2,500 ns later.
+    let large = run(parse_goal(&text(65_536)).unwrap(), LOGGOPSIM, None, 1);
+    assert_eq!(ends(&large), [9_002_510, 9_000_000 + 1_500 + 65_535 * 6]);
+}
+
+#[test]
+fn operations_without_dependencies_share_a_stream_and_wait_for_a_beginning() {
+    let text = "num_ranks 1\nrank 0 {\na: calc 100\nb: calc 50\nc: calc 70 cpu 1\nd: calc 5 cpu 2\n\
+                d irequires b\n}\n";
+    let records = run(parse_goal(text).unwrap(), MessageCosts::default(), None, 2);
+    // b follows a on stream 0, so d begins at 100; stream 0 is the last to end, at 150.
+    assert_eq!(ends(&records), [150, 150]);
+    assert_eq!(records.ranks[0].computed, Span::from_ns(150));
+    assert_eq!(records.queries[1].created, Time::ZERO + Span::from_ns(1_150));
+}
+
+#[test]
+fn ranks_of_a_server_send_over_its_links() {
+    let inside = ScaleUp { ranks: 2, rate: Rate::from_gbps(800), delay: Span::from_ns(500) };
+    let text = "num_ranks 4\nrank 0 {\nsend 100000b to 1\nsend 100000b to 1 tag 1\nsend 10b to 2\n}\n\
+                rank 1 {\nrecv 100000b from 0\nrecv 100000b from 0 tag 1\n}\n\
+                rank 2 {\nrecv 10b from 0\n}\nrank 3 {\n}\n";
+    let costs = MessageCosts { latency: Span::from_us(9), ..MessageCosts::default() };
+    let records = run(parse_goal(text).unwrap(), costs, Some(inside), 1);
+    // 1 us each at 800 Gb/s, one after the other, and 0.5 us; the third takes the network.
+    assert_eq!(ends(&records), [0, 2_500, 9_000, 0]);
+    assert!(records.messages.iter().all(|message| message.split.total() == message.latency().unwrap()));
+}
+
+#[test]
+fn exposed_communication_is_counted_for_each_group_and_with_gaps() {
+    let mut builder = GraphBuilder::new(2);
+    // Rank 0 computes 5 us, then 5 us more on another stream after a gap in which it waits for a message of group tp.
+    let first = builder.compute(0, Span::from_us(5));
+    builder.in_group("tp");
+    let receive = builder.receive(0, 1, 1, 0);
+    builder.after(receive, first);
+    builder.in_group("dp").on(1, 0);
+    builder.receive(0, 1, 1, 1);
+    builder.in_group("").on(0, 0);
+    let second = builder.compute(0, Span::from_us(5));
+    builder.after(second, receive);
+    let wait = builder.compute(1, Span::from_us(8));
+    builder.in_group("tp");
+    let send = builder.send(1, 0, 1, 0);
+    builder.after(send, wait);
+    builder.in_group("dp");
+    let send = builder.send(1, 0, 1, 1);
+    builder.after(send, wait);
+    let costs = MessageCosts { latency: Span::from_us(1), ..MessageCosts::default() };
+    let records = run(builder.finish().unwrap(), costs, None, 1);
+    let of_rank: Vec<_> = records.ranks.iter().filter(|rank| rank.rank == 0).collect();
+    // Messages come at 9 us: from 5 to 9 us nothing computes.
+    let us = |of: fn(&crate::record::RankRecord) -> Span| -> Vec<u64> {
+        of_rank.iter().map(|rank| of(rank).as_ps() / 1_000_000).collect()
+    };
+    assert_eq!(us(|rank| rank.took), [14, 14, 14]);
+    assert_eq!(us(|rank| rank.computed), [10, 10, 10]);
+    // All groups, tp from 5 to 9 us, dp from 0 to 9 us.
+    assert_eq!(us(|rank| rank.waited), [9, 4, 9]);
+    assert_eq!(us(|rank| rank.exposed), [4, 4, 4]);
+}

@@ -1,0 +1,160 @@
+//! `collective`: one collective operation of all ranks, such as an all-reduce, again and again.
+
+use std::sync::Arc;
+
+use plimsoll_fabric::Unbuildable;
+use plimsoll_units::{Bytes, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::check::{WorkloadCheck, WorkloadDemand};
+use crate::facts::NetworkFacts;
+use crate::jobs::graph::{GraphBuilder, JobGraph};
+use crate::jobs::run::{JobRun, JobSize};
+use crate::jobs::schedule::{self, Algorithm, CollectiveOperation};
+use crate::kind::{Context, ExpectedRecords, Kind};
+use crate::record::Supply;
+use crate::source::Source;
+
+/// A collective operation of the ranks of a job, on as many hosts, as training jobs have them. An iteration is a query;
+/// its latency breakdown is that of the critical path.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Collective {
+    /// `all-reduce`, `reduce-scatter`, `all-gather`, `all-to-all`, `broadcast`, `reduce` or `barrier`.
+    pub operation: CollectiveOperation,
+    /// The schedule. Default absent: `ring`; `shift` of an all-to-all, `tree` of a broadcast or reduce, `dissemination`
+    /// of a barrier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub algorithm: Option<Algorithm>,
+    /// The size, as nccl-tests counts it: the array of a rank, of which a reduce-scatter leaves it a part, an
+    /// all-gather brings it the parts of all, and an all-to-all has a block for each rank. A barrier has none.
+    #[serde(default)]
+    pub size: Bytes,
+    /// The parts that run the schedule beside each other (channels): 1 or more. Default 1.
+    #[serde(default = "Collective::default_chunks")]
+    pub chunks: u32,
+    /// The time of a rank to add a byte to its own: 0 or more. Default 0 s.
+    #[serde(default)]
+    pub reduce_per_byte: Span,
+    /// Where and how it runs.
+    #[serde(default, skip_serializing_if = "JobRun::is_default")]
+    pub run: JobRun,
+    /// The operations, made when the scenario is checked.
+    #[serde(skip)]
+    pub graph: Arc<JobGraph>,
+}
+
+impl Collective {
+    fn default_chunks() -> u32 {
+        1
+    }
+
+    /// Returns the schedule that is given, or the default of the operation.
+    pub fn algorithm(&self) -> Algorithm {
+        self.algorithm.unwrap_or(self.operation.algorithms()[0])
+    }
+}
+
+impl Kind for Collective {
+    fn check(&mut self, check: &mut WorkloadCheck<'_>) -> WorkloadDemand {
+        let ranks = self.run.check(check);
+        let (algorithm, allowed) = (self.algorithm(), self.operation.algorithms());
+        let errors = check.errors.len();
+        if !allowed.contains(&algorithm) {
+            let names: Vec<String> =
+                allowed.iter().map(|algorithm| format!("`{}`", name(algorithm))).collect();
+            let problem = format!("`{}` does not carry out this operation", name(&algorithm));
+            check.error("algorithm", problem, names.join(", "));
+        } else if algorithm.needs_power_of_two() && !ranks.is_power_of_two() {
+            check.error(
+                "algorithm",
+                format!("{ranks} ranks, which are no power of two"),
+                "2, 4, 8, ... hosts, or `ring`",
+            );
+        } else if algorithm == Algorithm::Hierarchical {
+            let per_server = self.run.per_server();
+            if per_server < 2 || ranks % per_server > 0 {
+                let problem = format!("{ranks} ranks in servers of {per_server}");
+                check.error(
+                    "run.scale_up.ranks",
+                    problem,
+                    "2 or more ranks a server, which divide all ranks",
+                );
+            }
+        }
+        if ranks == 1 {
+            check.error("run.hosts", "one rank has nobody to send to", "at least two hosts");
+        }
+        check.at_least_one("chunks", self.chunks.into(), "no part at all");
+        if self.operation == CollectiveOperation::Barrier {
+            check.may_be_longest("size", 1.0);
+        } else {
+            check.some_bytes("size", self.size);
+        }
+        let messages = u64::from(ranks) * u64::from(ranks) * u64::from(self.chunks);
+        if messages > MESSAGES_MAX {
+            check.error("chunks", format!("about {messages} messages"), format!("at most {MESSAGES_MAX}"));
+        }
+        if check.errors.len() == errors && ranks > 1 {
+            let members: Vec<u32> = (0..ranks).collect();
+            let mut builder = GraphBuilder::new(ranks);
+            let collective = schedule::Collective {
+                operation: self.operation,
+                algorithm,
+                bytes: self.size.get(),
+                chunks: self.chunks,
+                per_server: self.run.per_server(),
+                reduce_per_byte: self.reduce_per_byte,
+            };
+            collective.add(&mut builder, &members, &vec![None; members.len()], &mut 0);
+            match builder.finish() {
+                Ok(graph) => self.graph = Arc::new(graph),
+                Err(bad) => check.error("operation", bad.to_string(), "another operation"),
+            }
+        }
+        self.run.demand()
+    }
+
+    fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {
+        let bytes = self.size.get();
+        let bus_bytes = bytes as f64 * self.operation.bus_factor(self.graph.ranks());
+        self.run.source(&self.graph, JobSize { bytes, bus_bytes: bus_bytes.round() as u64 }, context)
+    }
+
+    fn supply(&self) -> Supply {
+        Supply::Fixed
+    }
+
+    fn bounding_key(&self) -> &'static str {
+        "run.iterations"
+    }
+
+    fn job(&self) -> Option<&JobGraph> {
+        Some(&self.graph)
+    }
+
+    fn expected_records(&self, _: &dyn NetworkFacts, _: bool) -> Option<ExpectedRecords> {
+        Some(self.run.expected_records(&self.graph))
+    }
+
+    fn lasting_connections(&self, _: &dyn NetworkFacts, kept: bool) -> f64 {
+        self.run.lasting_connections(&self.graph, kept)
+    }
+}
+
+/// Returns the name of an algorithm in a scenario.
+fn name(algorithm: &Algorithm) -> String {
+    let words = format!("{algorithm:?}");
+    let mut name = String::new();
+    for (place, letter) in words.chars().enumerate() {
+        if letter.is_uppercase() && place > 0 {
+            name.push('-');
+        }
+        name.push(letter.to_ascii_lowercase());
+    }
+    name
+}
+
+/// The most messages of an iteration.
+const MESSAGES_MAX: u64 = 20_000_000;
