@@ -31,7 +31,10 @@ impl LowerBounds {
         let night = switching.night.as_ps();
         let nights = night.saturating_mul(demand.flows_at_a_port() as u64);
         let (circuit, packet) = (rate(switching.circuit_rate), rate(switching.packet_rate));
-        let hybrid = (u128::from(diameter) + u128::from(night)) * circuit / (circuit + packet).max(1);
+        let with_circuits = (u128::from(diameter) + u128::from(night)) * circuit / (circuit + packet).max(1);
+        // Little goes by packets alone before a circuit is there.
+        let by_packets = packet_time(demand.diameter(), switching).as_ps();
+        let hybrid = with_circuits.min(by_packets.into());
         LowerBounds {
             circuits: Span::from_ps(diameter.saturating_add(nights)),
             hybrid: Span::from_ps(u64::try_from(hybrid).unwrap_or(u64::MAX)),
@@ -197,6 +200,17 @@ pub(crate) mod tests {
         let bounds = LowerBounds::of(&demand, &SWITCHING);
         assert_eq!(bounds.flows, Span::from_ps(154));
         assert_eq!(bounds.hybrid, Span::from_ps(145));
+    }
+
+    #[test]
+    fn nothing_and_little_have_no_night_in_their_bounds() {
+        let night = Span::from_ps(30);
+        let of = |bytes: u64| {
+            LowerBounds::of(&Demand::from_rows(&[&[0, bytes], &[0, 0]]), &Switching { night, ..SWITCHING })
+        };
+        assert_eq!((of(0).hybrid, of(0).flows), (Span::ZERO, Span::ZERO));
+        // A byte takes 10 ps by packets, and 28 with a circuit.
+        assert_eq!(of(1).hybrid, Span::from_ps(10));
     }
 
     proptest! {
