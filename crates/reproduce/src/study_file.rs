@@ -562,7 +562,7 @@ warmup = "1s"
             ),
             ("series = [\"TCP\"], factor", "serie = [\"TCP\"], factor", "unknown field `serie`"),
             ("\"2s\"", "\"2\"", "line 15"),
-            ("\"chronos\"", "\"chrono\"", "there is no source `chrono`; allowed: bullettrains, "),
+            ("\"chronos\"", "\"chrono\"", "there is no source `chrono`; allowed: atlahs, bullettrains, "),
             (
                 "series = [\"TCP\"]\n",
                 "series = [\"TCP\"]\nof = \"fig2\"\n",
