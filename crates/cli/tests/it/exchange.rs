@@ -147,19 +147,19 @@ fn traces_of_chakra_are_read_rank_by_rank() {
     .concat();
     let trace = [vec![0, 6, 0x08, 1, 0x18, 4, 0x38, 120, all_reduce.len() as u8], all_reduce].concat();
     std::fs::create_dir(place.path("traces")).unwrap();
-    place.write("traces/job.0.et", &trace);
+    place.write_bytes("traces/job.0.et", &trace);
     place
         .plimsoll(&["import", "chakra", "traces", "--out", "job"])
         .ends_with(0)
         .says("job/job.goal: 1 rank, 2 operations, 0 messages");
-    place.write("traces/job.2.et", &trace);
+    place.write_bytes("traces/job.2.et", &trace);
     place.plimsoll(&["import", "chakra", "traces", "--out", "in"]).ends_with(2).says("no trace of rank 1");
-    place.write("traces/job.1.et", &trace[..20]);
+    place.write_bytes("traces/job.1.et", &trace[..20]);
     place
         .plimsoll(&["import", "chakra", "traces", "--out", "in"])
         .ends_with(2)
         .says("traces/job.1.et: byte 8: a record of");
-    place.write("traces/job.1.et", &trace);
+    place.write_bytes("traces/job.1.et", &trace);
     place.plimsoll(&["import", "chakra", "traces", "--out", "in"]).ends_with(0).says("3 ranks");
     place.plimsoll(&["run", "in/scenario.toml", "--out", "run", "--quiet"]).ends_with(0);
     place.write("groups.json", "{\"0\": 7}");

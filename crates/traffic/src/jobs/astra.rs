@@ -154,7 +154,7 @@ impl AstraWorkload {
     /// Fails if the ranks cannot be divided as the table says.
     pub fn job(&self, ranks: u32, all_reduce: Algorithm, chunks: u32) -> Result<JobGraph, String> {
         let tensor = self.tensor.unwrap_or(ranks);
-        if ranks == 0 || ranks % tensor > 0 || (ranks / tensor) % self.expert > 0 {
+        if ranks == 0 || !ranks.is_multiple_of(tensor) || !(ranks / tensor).is_multiple_of(self.expert) {
             let replicas = ranks / tensor.max(1);
             return Err(format!(
                 "{ranks} ranks in groups of {tensor} that share a layer, and {replicas} replicas in groups of {} that \

@@ -89,7 +89,7 @@ impl JobRun {
         }
         let per_server = self.per_server();
         check.at_least_one("run.scale_up.ranks", per_server.into(), "a server without ranks");
-        if self.placement == Placement::Rail && hosts % per_server.max(1) > 0 {
+        if self.placement == Placement::Rail && !hosts.is_multiple_of(per_server.max(1)) {
             let problem = format!("{hosts} hosts on {per_server} rails");
             check.error(
                 "run.placement",

@@ -74,7 +74,7 @@ impl Kind for Collective {
             );
         } else if algorithm == Algorithm::Hierarchical {
             let per_server = self.run.per_server();
-            if per_server < 2 || ranks % per_server > 0 {
+            if per_server < 2 || !ranks.is_multiple_of(per_server) {
                 let problem = format!("{ranks} ranks in servers of {per_server}");
                 check.error(
                     "run.scale_up.ranks",

@@ -109,16 +109,16 @@ impl Training {
             return None;
         }
         let of_replica = self.tensor.saturating_mul(self.pipeline);
-        if ranks % of_replica > 0 {
+        if !ranks.is_multiple_of(of_replica) {
             let problem = format!("{ranks} hosts for replicas of {} x {} ranks", self.pipeline, self.tensor);
             check.error("run.hosts", problem, "a multiple of `pipeline` times `tensor`");
         }
-        if self.layers % self.pipeline > 0 {
+        if !self.layers.is_multiple_of(self.pipeline) {
             let problem = format!("{} stages for {} layers", self.pipeline, self.layers);
             check.error("pipeline", problem, "a number that divides `layers`");
         }
         let replicas = ranks / of_replica.max(1);
-        if replicas % self.expert > 0 {
+        if !replicas.is_multiple_of(self.expert) {
             let problem = format!("groups of {} of {replicas} replicas", self.expert);
             check.error("expert", problem, "a number that divides the replicas");
         }

@@ -64,8 +64,12 @@ impl Place {
         self.dir.path().join(name)
     }
 
-    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) {
-        fs::write(self.path(name), text).unwrap();
+    pub fn write(&self, name: &str, text: &str) {
+        self.write_bytes(name, text.as_bytes());
+    }
+
+    pub fn write_bytes(&self, name: &str, bytes: &[u8]) {
+        fs::write(self.path(name), bytes).unwrap();
     }
 
     pub fn read(&self, name: &str) -> String {
