@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_fabric::Unbuildable;
-use plimsoll_units::{Span, Time};
+use plimsoll_units::{Rate, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -89,6 +89,9 @@ impl JobRun {
         }
         let per_server = self.per_server();
         check.at_least_one("run.scale_up.ranks", per_server.into(), "a server without ranks");
+        if self.scale_up.is_some_and(|inside| inside.rate == Rate::ZERO) {
+            check.error("run.scale_up.rate", "links without a rate", "more than 0");
+        }
         if self.placement == Placement::Rail && !hosts.is_multiple_of(per_server.max(1)) {
             let problem = format!("{hosts} hosts on {per_server} rails");
             check.error(

@@ -477,6 +477,8 @@ mod tests {
             (4, "layers = 4\nexpert = 3", "expert"),
             (3, "layers = 4\nalgorithm = 'halving-doubling'", "algorithm"),
             (4, "layers = 0", "layers"),
+            (4, "layers = 4\nrun = { scale_up = { ranks = 2, rate = '0Gbps' } }", "run.scale_up.rate"),
+            (4, "layers = 4\nrun = { iterations = 0 }", "run.iterations"),
         ] {
             let text = format!("kind = 'training'\nforward = '1ms'\nactivations = '1MB'\n{keys}");
             assert_eq!(errors(hosts, &parsed(&text)), [wrong], "{keys}");
