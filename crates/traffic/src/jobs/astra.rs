@@ -162,6 +162,15 @@ impl AstraWorkload {
                 self.expert
             ));
         }
+        // At most three collective operations a layer, of rings among the larger groups.
+        let members = u64::from(tensor.max(ranks / tensor));
+        let of_ring = (2 * members).saturating_mul(chunks.into()).saturating_mul(ranks.into());
+        let about = of_ring.saturating_mul(3 * self.layers.len() as u64);
+        if about > MESSAGES_MAX {
+            return Err(format!(
+                "up to {about} messages on {ranks} ranks, where at most {MESSAGES_MAX} are made"
+            ));
+        }
         let mut job = AstraJob {
             workload: self,
             builder: GraphBuilder::new(ranks),
@@ -207,6 +216,9 @@ struct AstraJob<'a> {
     tag: u32,
     last: LastOperations,
 }
+
+/// The most messages of an iteration, by their bound.
+const MESSAGES_MAX: u64 = 40_000_000;
 
 /// The stream on which weights' collectives run beside the passes.
 const WEIGHTS: u8 = 2;
@@ -354,5 +366,8 @@ mod tests {
             assert_eq!((&text[bad.at.clone().unwrap()], bad.problem.as_str()), (wrong, problem), "{to}");
         }
         assert!(AstraWorkload::parse(TEXT).unwrap().job(6, Algorithm::Ring, 1).is_err());
+        // Rings of half a million ranks would take all memory before anything was written.
+        let large = AstraWorkload::parse(TEXT).unwrap().job(u32::MAX - 3, Algorithm::Ring, 1).unwrap_err();
+        assert!(large.starts_with("up to "), "{large}");
     }
 }
