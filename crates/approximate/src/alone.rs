@@ -1,0 +1,161 @@
+//! [`AloneTimes`]: what a flow without others takes beyond its ideal time, such as the round trips of slow start.
+//!
+//! ```text
+//! chain of links, workload, packets ──> flows one by one in one run ──> extra time of each number of packets
+//! ```
+//!
+//! Every number up to 64 packets is run, and above that every fourth root of two; the time of others lies between.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use plimsoll_results::outcome::Outcome;
+use plimsoll_scenario::model::{Graph, GraphLink, ListedFlow, Model};
+use plimsoll_units::{Bytes, Rate, Span};
+
+use crate::link_model::with_flows;
+
+/// Rates and delays of the links of a path, in its order.
+pub(crate) type Chain = Vec<(Rate, Span)>;
+
+/// Extra times in picoseconds, by path, workload and number of packets.
+#[derive(Debug, Default)]
+pub(crate) struct AloneTimes {
+    times: BTreeMap<(Chain, u16), BTreeMap<u64, i64>>,
+}
+
+/// The run of a chain with one workload's flows.
+pub(crate) struct AloneRun {
+    chain: Chain,
+    workload: u16,
+    packets: Vec<u64>,
+    pub(crate) model: Model,
+}
+
+/// Numbers of packets to be run, by path and workload.
+#[derive(Debug, Default)]
+pub(crate) struct AloneRequests {
+    wanted: BTreeMap<(Chain, u16), BTreeSet<u64>>,
+}
+
+/// The largest number of packets of which each is run.
+const EACH_UP_TO: u64 = 64;
+
+impl AloneRequests {
+    /// Asks for the time of a flow of `packets` packets.
+    pub(crate) fn want(&mut self, chain: &Chain, workload: u16, packets: u64) {
+        let [low, high] = around(packets);
+        let wanted = match self.wanted.get_mut(&(chain.clone(), workload)) {
+            Some(wanted) => wanted,
+            None => self.wanted.entry((chain.clone(), workload)).or_default(),
+        };
+        wanted.insert(low);
+        wanted.insert(high);
+    }
+
+    /// Returns the runs that answer all of it. A scenario's switches have the ports of `tier`.
+    pub(crate) fn runs(self, model: &Model, tier: &str) -> Vec<AloneRun> {
+        let runs = self.wanted.into_iter().map(|((chain, workload), packets)| {
+            let packets: Vec<u64> = packets.into_iter().collect();
+            AloneRun { model: alone_model(model, tier, &chain, workload, &packets), chain, workload, packets }
+        });
+        runs.collect()
+    }
+}
+
+impl AloneTimes {
+    /// Notes the times of a run.
+    pub(crate) fn add(&mut self, run: &AloneRun, outcome: &Outcome) {
+        let times = self.times.entry((run.chain.clone(), run.workload)).or_default();
+        for message in &outcome.messages {
+            let packets = run.packets[message.index as usize];
+            let took = message.completed.map(|at| at.saturating_since(message.created));
+            times.insert(packets, took.map_or(0, |took| difference(took, message.ideal)));
+        }
+    }
+
+    /// Returns the extra time of a flow of `packets` packets in picoseconds.
+    pub(crate) fn extra(&self, chain: &Chain, workload: u16, packets: u64) -> i64 {
+        let [low, high] = around(packets);
+        let Some(times) = self.times.get(&(chain.clone(), workload)) else { return 0 };
+        let at = |packets| times.get(&packets).copied().unwrap_or(0);
+        if low == high {
+            return at(low);
+        }
+        let share = (packets - low) as f64 / (high - low) as f64;
+        at(low) + ((at(high) - at(low)) as f64 * share) as i64
+    }
+}
+
+/// Returns `took - ideal` in picoseconds.
+pub(crate) fn difference(took: Span, ideal: Span) -> i64 {
+    took.as_ps() as i64 - ideal.as_ps() as i64
+}
+
+/// Returns the numbers of packets that are run next to `packets`.
+fn around(packets: u64) -> [u64; 2] {
+    let packets = packets.max(1);
+    if packets <= EACH_UP_TO {
+        return [packets, packets];
+    }
+    let step = |step: u32| (EACH_UP_TO as f64 * 2_f64.powf(f64::from(step) / 4.0)).round() as u64;
+    let above = (1..).map(step).find(|grid| *grid >= packets).unwrap_or(packets);
+    let below = (0..).map(step).take_while(|grid| *grid < packets).last().unwrap_or(EACH_UP_TO);
+    if above == packets { [above, above] } else { [below, above] }
+}
+
+/// Builds the run of a path on which one flow after the other has all links for itself.
+fn alone_model(model: &Model, tier: &str, chain: &Chain, workload: u16, packets: &[u64]) -> Model {
+    let switches = chain.len() as u32 - 1;
+    // Hosts are nodes 0 and 1, and the switches between them follow.
+    let node = |place: u32| match place {
+        0 => 0,
+        place if place > switches => 1,
+        place => 1 + place,
+    };
+    let links = (0..).zip(chain);
+    let links = links.map(|(place, (rate, delay))| GraphLink {
+        from: node(place),
+        to: node(place + 1),
+        rate: *rate,
+        delay: *delay,
+    });
+    let graph = Graph {
+        hosts: vec!["h0".to_owned(), "h1".to_owned()],
+        switches: (0..switches).map(|switch| format!("switch{switch}")).collect(),
+        links: links.collect(),
+    };
+    let name = model.workload.keys().nth(usize::from(workload)).map_or("", String::as_str);
+    let segment = model.transport_of(name).segment.get();
+    let slowest = chain.iter().map(|(rate, _)| *rate).min().unwrap_or(Rate::from_bps(1));
+    let mut start = Span::ZERO;
+    let mut flows = Vec::new();
+    for packets in packets {
+        let size = Bytes::new(packets * segment);
+        flows.push(ListedFlow { start, source: 0, destination: 1, size, class: String::new() });
+        // Long enough for repeated timeouts, and for many times its bytes.
+        start = start + LONGEST_TIMEOUTS + slowest.byte_time().span(packets * model.packet_bytes() * 16);
+    }
+    let mut lists = vec![Vec::new(); model.workload.len()];
+    lists[usize::from(workload)] = flows;
+    let mut alone = with_flows(model, graph, tier, lists);
+    alone.run.warmup = Span::ZERO;
+    alone.run.duration = Some(start);
+    alone
+}
+
+const LONGEST_TIMEOUTS: Span = Span::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_packets_are_run_themselves_and_many_lie_between_two_runs() {
+        assert_eq!(around(0), [1, 1]);
+        assert_eq!(around(64), [64, 64]);
+        assert_eq!(around(65), [64, 76]);
+        assert_eq!(around(128), [128, 128]);
+        let [low, high] = around(20_001);
+        assert!(low < 20_001 && 20_001 < high && high as f64 / low as f64 <= 1.2, "{low} {high}");
+    }
+}

@@ -1,0 +1,202 @@
+//! [`LinkModel`]: the run of one link, which is a scenario like any other.
+//!
+//! ```text
+//! senders ── their own links ──> U ── the link ──> V ── links without queues ──> receivers        and back again
+//! ```
+//!
+//! All flows that cross the link are in it, in both directions, so that acknowledgements wait as well. A sender has its
+//! own link, which it shares with its other flows over this link. The links between are replaced by their time, of
+//! propagation and of a packet on the wire. A receiver's link is faster than all others.
+
+use std::sync::Arc;
+
+use indexmap::{IndexMap, IndexSet};
+use plimsoll_fabric::net::topology::Link;
+use plimsoll_fabric::net::{HostId, Network, Node, PortId};
+use plimsoll_scenario::model::{Graph, GraphLink, ListedFlow, Model, Observe, Ports, Topology, Workload};
+use plimsoll_traffic::flow_list::FlowList;
+use plimsoll_units::{Bytes, Rate, Span, Time};
+
+use crate::alone::Chain;
+use crate::flows::Flow;
+use crate::plan::PACES;
+
+/// A flow over the link.
+#[derive(Clone, Debug)]
+pub(crate) struct CrossingFlow {
+    pub(crate) flow: Flow,
+    /// The links before this one: class and port.
+    pub(crate) links: Box<[(u16, PortId)]>,
+    /// The links before this one; none where it is the sender's.
+    pub(crate) before: Option<Hops>,
+    /// The links behind this one; none where it is the receiver's.
+    pub(crate) behind: Option<Hops>,
+    /// The number of links on its path.
+    pub(crate) hops: u8,
+}
+
+/// Some links of a path in a row, as far as a flow on idle links notices.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Hops {
+    /// The rate of the slowest.
+    pub(crate) rate: Rate,
+    /// Half the time of a full packet and its acknowledgement on the wire of these links, and propagation.
+    pub(crate) delay: Span,
+}
+
+/// The sizes of packets by which links are replaced by their time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PacketSizes {
+    pub(crate) full: u64,
+    pub(crate) ack: u64,
+}
+
+impl PacketSizes {
+    pub(crate) fn of(model: &Model) -> PacketSizes {
+        let headers = model.carriers().map(|of| of.header.get());
+        PacketSizes { full: model.packet_bytes(), ack: headers.max().unwrap_or_default() }
+    }
+
+    /// Returns half the time of a packet and its acknowledgement on a wire.
+    fn half(self, rate: Rate) -> Span {
+        let span = rate.byte_time().span(self.full + self.ack);
+        Span::from_ps(span.as_ps() / 2)
+    }
+
+    /// Combines links in a row; `None` where there are none.
+    pub(crate) fn hops<'a>(self, links: impl Iterator<Item = &'a Link>) -> Option<Hops> {
+        links.fold(None, |hops: Option<Hops>, link| {
+            let own = Hops { rate: link.rate, delay: self.half(link.rate) + link.propagation };
+            let so_far = hops.unwrap_or(Hops { rate: own.rate, delay: Span::ZERO });
+            Some(Hops { rate: so_far.rate.min(own.rate), delay: so_far.delay + own.delay })
+        })
+    }
+
+    /// Returns the rate and the delay of the link that stands for `hops`: the sender's own, or one of a receiver.
+    fn in_place_of(self, hops: Hops, pace: Option<u32>) -> (Rate, Span) {
+        let rate = match pace {
+            Some(pace) => hops.rate.scaled(2_f64.powf(-f64::from(pace) / PACES)),
+            None => Rate::from_bps(hops.rate.as_bps() * FASTER),
+        };
+        // The packet's time on this link is not waited for twice.
+        (rate, Span::from_ps(hops.delay.as_ps().saturating_sub(self.half(rate).as_ps())))
+    }
+}
+
+/// Returns the rates and delays that a flow meets in the scenario of the link `target`.
+pub(crate) fn link_chain(sizes: PacketSizes, target: &Link, crossing: &CrossingFlow, pace: u32) -> Chain {
+    let before = crossing.before.map(|hops| sizes.in_place_of(hops, Some(pace)));
+    let behind = crossing.behind.map(|hops| sizes.in_place_of(hops, None));
+    before.into_iter().chain([(target.rate, target.propagation)]).chain(behind).collect()
+}
+
+/// How much faster a receiver's link is than any on the path to it, so that nothing waits there.
+const FASTER: u64 = 10;
+
+/// The scenario of one link.
+pub(crate) struct LinkModel {
+    pub(crate) model: Model,
+    /// By workload: the numbers of its flows among the crossing ones, in the order of their records, and their paces.
+    pub(crate) order: Vec<Vec<(u32, u32)>>,
+}
+
+/// A host of the link's scenario.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum HostKey {
+    /// At an end of the link itself: 0 or 1.
+    End(usize),
+    /// With its pace; one that is slower than its NIC has a link of its own.
+    Sender(HostId, Hops, u32, Option<u32>),
+    Receiver(HostId, Hops),
+}
+
+/// Builds the scenario of the link that `port` sends on. `pace` returns how much slower than its NIC a flow comes to the
+/// link.
+pub(crate) fn link_model(
+    model: &Model,
+    network: &Network,
+    port: PortId,
+    crossing: &[CrossingFlow],
+    arrival: impl Fn(&CrossingFlow) -> (Span, u32),
+) -> LinkModel {
+    let sizes = PacketSizes::of(model);
+    let target = network.link(port);
+    let ends = [target.from, target.to];
+    let mut hosts: IndexSet<HostKey> = IndexSet::new();
+    for (end, node) in ends.iter().enumerate() {
+        if let Node::Host(_) = node {
+            hosts.insert(HostKey::End(end));
+        }
+    }
+    let mut lists: Vec<Vec<(ListedFlow, (u32, u32))>> = vec![Vec::new(); model.workload.len()];
+    for (crossing, number) in crossing.iter().zip(0..) {
+        let flow = &crossing.flow;
+        let (late, pace) = arrival(crossing);
+        let sender = |hops| HostKey::Sender(flow.source, hops, pace, (pace > 0).then_some(number));
+        let receiver = |hops| HostKey::Receiver(flow.destination, hops);
+        let source = hosts.insert_full(crossing.before.map_or(HostKey::End(0), sender)).0;
+        let destination = hosts.insert_full(crossing.behind.map_or(HostKey::End(1), receiver)).0;
+        let listed = ListedFlow {
+            start: flow.start.saturating_since(Time::ZERO) + late,
+            source: source as u32,
+            destination: destination as u32,
+            size: Bytes::new(flow.bytes),
+            class: String::new(),
+        };
+        lists[usize::from(flow.workload)].push((listed, (number, pace)));
+    }
+    for list in &mut lists {
+        list.sort_by_key(|(listed, _)| listed.start);
+    }
+    // An end that is a host has no switch.
+    let switches = ends.iter().filter(|end| matches!(end, Node::Switch(_))).count();
+    let count = hosts.len() as u32;
+    let nodes = match ends {
+        [Node::Switch(_), Node::Switch(_)] => [count, count + 1],
+        [Node::Host(_), Node::Switch(_)] => [0, count],
+        [Node::Switch(_), Node::Host(_)] => [count, 0],
+        [Node::Host(_), Node::Host(_)] => [0, 1],
+    };
+    let [from, to] = nodes;
+    let mut links = vec![GraphLink { from, to, rate: target.rate, delay: target.propagation }];
+    for (key, number) in hosts.iter().zip(0..) {
+        let (at, (rate, delay)) = match *key {
+            HostKey::End(_) => continue,
+            HostKey::Sender(_, hops, pace, _) => (from, sizes.in_place_of(hops, Some(pace))),
+            HostKey::Receiver(_, hops) => (to, sizes.in_place_of(hops, None)),
+        };
+        links.push(GraphLink { from: number, to: at, rate, delay });
+    }
+    let hosts = (0..count).map(|host| format!("h{host}")).collect();
+    let switches = (0..switches).map(|switch| format!("switch{switch}")).collect();
+    let graph = Graph { hosts, switches, links };
+    let tier = network.tiers().get(usize::from(target.tier)).copied().unwrap_or_default();
+    let (lists, order) = lists.into_iter().map(|list| list.into_iter().unzip()).unzip::<_, _, Vec<_>, Vec<_>>();
+    LinkModel { model: with_flows(model, graph, tier, lists), order }
+}
+
+/// Returns `model` with another network, whose switches have the ports of `tier`, and with listed flows.
+pub(crate) fn with_flows(model: &Model, graph: Graph, tier: &str, lists: Vec<Vec<ListedFlow>>) -> Model {
+    let topology = plimsoll_fabric::net::topology::file::File { path: String::new(), graph: Some(Arc::new(graph)) };
+    let workload: IndexMap<String, Workload> = model
+        .workload
+        .keys()
+        .zip(lists)
+        .map(|(name, flows)| {
+            let list = FlowList { path: String::new(), flows: Arc::new(flows) };
+            (name.clone(), Workload::FlowList(list))
+        })
+        .collect();
+    Model {
+        topology: Topology::File(topology),
+        fault: Vec::new(),
+        port: Ports {
+            host: model.port.host.clone(),
+            switch: model.port.of_tier(tier).clone(),
+            tier: IndexMap::new(),
+        },
+        workload,
+        observe: Observe::default(),
+        ..model.clone()
+    }
+}

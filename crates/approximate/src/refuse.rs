@@ -1,0 +1,101 @@
+//! [`check`]: what an approximate run refuses, each with its place in the scenario and the reason.
+
+use plimsoll_mechanisms::Active;
+use plimsoll_mechanisms::tcp::{Connections, Kind};
+use plimsoll_mechanisms::transports::Carrier;
+use plimsoll_scenario::model::{Completion, Model};
+use plimsoll_traffic::SourceReach;
+use plimsoll_traffic::record::Supply;
+
+use crate::ApproximateError;
+use crate::flows::sources;
+
+/// Mechanisms that act at one port on the packets that wait there, and on nothing else.
+const AT_ONE_PORT: &[&str] = &["ecn", "red", "phantom_queue", "classes"];
+
+/// The controllers that were compared with whole runs.
+const COMPARED: &[Kind] = &[Kind::Tcp, Kind::Cubic, Kind::Dctcp, Kind::Swift];
+
+/// Checks that links of the run can be simulated one by one.
+pub(crate) fn check(model: &Model) -> Result<(), ApproximateError> {
+    match reason(model) {
+        Some((key, reason)) => Err(ApproximateError::Refused { key, reason: reason.to_owned() }),
+        None => sources_are_open(model),
+    }
+}
+
+/// Returns the first key that links share more by than their packets.
+fn reason(model: &Model) -> Option<(String, &'static str)> {
+    if model.has_flow_control() {
+        return Some(("port".to_owned(), "pauses of one link hold the packets of others"));
+    }
+    if let Some(active) = model.paths.mechanisms().active().first() {
+        return Some((active.table.path(), "packets of a flow do not take one path"));
+    }
+    if model.outside.selector.is_some() {
+        return Some(("paths.selector".to_owned(), "packets of a flow do not take one path"));
+    }
+    if !model.program.is_empty() {
+        return Some(("program".to_owned(), "it is not simulated"));
+    }
+    if model.circuits.is_some() {
+        return Some(("circuits".to_owned(), "circuits are scheduled for the whole network"));
+    }
+    if model.has_scheduled_faults() {
+        return Some(("fault".to_owned(), "paths change during the run"));
+    }
+    if model.host.loss > 0.0 {
+        return Some(("host.loss".to_owned(), "each link would lose the packets again"));
+    }
+    if let Some(active) = model.host.mechanisms().active().first() {
+        return Some((active.table.path(), "it acts on all packets of a host, and a link has a part of them"));
+    }
+    let tiers = model.topology.tiers().iter().map(|tier| model.port.of_tier(tier));
+    let ports = tiers.chain([&model.port.host]);
+    let beyond = |active: &Active| !AT_ONE_PORT.contains(&active.table.key);
+    if let Some(active) = ports.flat_map(|port| port.mechanisms().active()).find(beyond) {
+        return Some((active.table.path(), "it couples ports, or needs all links of a path"));
+    }
+    if model.observe.completion == Completion::Acknowledged {
+        let reason = "acknowledgements wait at links that are not simulated";
+        return Some(("observe.completion".to_owned(), reason));
+    }
+    model.workload.keys().find_map(|name| of_transport(model, name))
+}
+
+/// Returns the key of a workload's transport by which messages depend on more than one link at a time.
+fn of_transport(model: &Model, workload: &str) -> Option<(String, &'static str)> {
+    let (params, section) = (model.transport_of(workload), model.transport_section(workload));
+    let (kind, outside) = model.controller_of(workload);
+    let key = |key: &str| format!("{section}.{key}");
+    let carrier = model.transport_config(workload).map(|config| config.carrier());
+    if carrier.is_ok_and(Carrier::grants) {
+        return Some((key("kind"), "credit of a receiver, and trimmed headers, depend on the whole path"));
+    }
+    if outside.is_some() || !COMPARED.contains(&kind) {
+        return Some((key("kind"), "it was not compared with whole runs: `tcp`, `cubic`, `dctcp` and `swift` were"));
+    }
+    if params.connections != Connections::PerMessage {
+        let reason = "messages of two hosts wait for each other: set `per-message`";
+        return Some((key("connections"), reason));
+    }
+    if params.pool > 0 {
+        return Some((key("pool"), "a handshake depends on what is under way"));
+    }
+    params.mptcp.as_ref().map(|_| (key("mptcp"), "subflows take several paths"))
+}
+
+/// Checks that all messages start at times known before.
+fn sources_are_open(model: &Model) -> Result<(), ApproximateError> {
+    let mut named = sources(model)?.into_iter().zip(&model.workload);
+    let closed = named.find(|(source, (_, workload))| {
+        source.reach() != SourceReach::Receiver || workload.params().supply() == Supply::Endless
+    });
+    let Some((_, (name, workload))) = closed else { return Ok(()) };
+    let reason = match workload.params().supply() {
+        Supply::Endless => "its flows have no end",
+        _ => "what it sends depends on what has arrived (a closed loop)",
+    };
+    let key = format!("workload.{name}.kind = \"{}\"", workload.kind());
+    Err(ApproximateError::Refused { key, reason: reason.to_owned() })
+}
