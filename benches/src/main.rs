@@ -5,11 +5,13 @@
 //! plimsoll-benches instructions    instructions per packet-hop beside instructions.json
 //! plimsoll-benches ports           each kind of port beside an express port, on fat-trees of 128 and 8,192 hosts
 //! plimsoll-benches scaling         fat-trees of 128 to 65,536 hosts, on one thread and on several
+//! plimsoll-benches approximate     approximate runs beside whole ones
 //! plimsoll-benches one s3          one run, in its own process, as JSON: the other commands start it
 //! ```
 //!
 //! Every run has a process of its own, so that CPU time and peak memory are its alone.
 
+mod approximate;
 mod cases;
 mod compare;
 mod growth;
@@ -75,6 +77,14 @@ enum Command {
         #[arg(long, default_value_t = 3, value_parser = whole::<u32>(1..))]
         rounds: u32,
     },
+    /// Approximate runs beside whole ones, on a grid of sizes, oversubscription and load (Markdown).
+    Approximate {
+        /// Pods of 32 hosts.
+        #[arg(long, default_value_t = 4, value_parser = whole::<u32>(2..))]
+        pods: u32,
+        #[arg(long, default_value_t = 2)]
+        threads: usize,
+    },
     /// One run of a scenario, as JSON.
     #[command(hide = true)]
     One(one::OneArguments),
@@ -86,6 +96,7 @@ fn main() -> Result<()> {
     match arguments.command {
         Some(Command::One(one)) => one.run(),
         Some(Command::Scaling { threads, rounds }) => scaling::run(rounds, threads),
+        Some(Command::Approximate { pods, threads }) => approximate::run(pods, threads),
         Some(Command::Ports { rounds, only }) => ports::run(rounds, only.as_deref()),
         Some(Command::Instructions { update }) => instructions::run(update),
         None => {

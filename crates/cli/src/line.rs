@@ -21,6 +21,7 @@ use crate::memory::{Budget, Memory, Work};
 use crate::output::{self, Done, Format};
 use crate::progress::Show;
 use crate::signals::Interrupt;
+use crate::run::APPROXIMATE;
 use crate::source::Source;
 
 /// Find the highest load at which the network meets its objectives, for every variant.
@@ -49,6 +50,9 @@ pub struct Args {
     /// the scenario's to 0.99 of a host's link.
     #[arg(long, value_name = "LOW..HIGH")]
     within: Option<String>,
+    /// First search by approximate runs (`plimsoll run --approximate`), then by whole runs near the lines found.
+    #[arg(long)]
+    approximate: bool,
     /// Largest width of a line's interval.
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = percent)]
     precision: f64,
@@ -130,7 +134,17 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
         false => None,
     };
     let expected = match (&smaller, args.budget) {
-        (Some(smaller), Some(budget)) => watched.expected(smaller, question.clone(), budget / 2)?,
+        _ if args.approximate => {
+            let mut source = args.source.clone();
+            source.set.push(APPROXIMATE.to_owned());
+            let scenario = source.load_with(registry, 1)?;
+            let budget = args.budget.map(|budget| budget / 2);
+            watched.expected(&scenario, "by approximate runs", question.clone(), budget)?
+        }
+        (Some(Smaller { scenario, words }), Some(budget)) => {
+            let words = format!("on an equivalent of {words}");
+            watched.expected(scenario, &words, question.clone(), Some(budget / 2))?
+        }
         (Some(Smaller { words, .. }), None) if !args.quiet => {
             note!("an equivalent of {words} would take less; `--budget 10m` searches it first");
             ExpectedLines::new()
@@ -205,20 +219,22 @@ impl Watched {
         Ok(plimsoll_line::affordable(&asked, budget, self.room, &self.board(&asked.over, Some(budget)))?)
     }
 
-    /// Searches a smaller network, whose lines the search of the whole one expects.
+    /// Searches a scenario that takes less, named by `words`, whose lines the search of the whole one expects.
     fn expected(
         &self,
-        smaller: &Smaller,
+        scenario: &Scenario,
+        words: &str,
         mut question: LineQuestion,
-        budget: Duration,
+        budget: Option<Duration>,
     ) -> anyhow::Result<ExpectedLines> {
         let began = Instant::now();
         if !self.show.quiet {
-            note!("first on an equivalent of {}", smaller.words);
+            note!("first {words}");
         }
-        question.messages = self.messages(&question, &smaller.scenario, Some(budget))?;
-        let asked = question.ask(&smaller.scenario)?;
-        let board = self.board(&asked.over, Some(budget.saturating_sub(began.elapsed())));
+        question.messages = self.messages(&question, scenario, budget)?;
+        let asked = question.ask(scenario)?;
+        let left = budget.map(|budget| budget.saturating_sub(began.elapsed()));
+        let board = self.board(&asked.over, left);
         let drawn = plimsoll_line::draw(&asked, None, Existing::Resume, self.room, &board);
         board.bar.finish_and_clear();
         let lines = match drawn {

@@ -74,6 +74,9 @@ pub struct Args {
     /// watched queues, or as many as `--set observe.packets=N` sets.
     #[arg(long)]
     pcap: bool,
+    /// Simulate a sample of links one by one in place of the network, which `run.approximate` sets.
+    #[arg(long)]
+    approximate: bool,
     /// Also write a timeline of each point for ui.perfetto.dev, below perfetto/ in the run directory.
     #[arg(long)]
     perfetto: bool,
@@ -81,7 +84,7 @@ pub struct Args {
 
 pub fn run(args: &Args, registry: &Registry) -> Done {
     let memory = args.budget.watch(Work::Points)?;
-    let source = with_capture(args);
+    let source = with_options(args);
     let scenario = source.load(registry)?;
     let question = Question::new(&scenario, args.shard, &args.variant)?;
     objectives(&scenario, &[])?;
@@ -179,9 +182,12 @@ fn name_the_point_in_panics() {
     }));
 }
 
-/// Makes the capture part of the scenario, so that it is repeated with the run.
-fn with_capture(args: &Args) -> Source {
+/// Makes options part of the scenario, so that they are repeated with the run.
+fn with_options(args: &Args) -> Source {
     let mut source = args.source.clone();
+    if args.approximate {
+        source.set.push(APPROXIMATE.to_owned());
+    }
     let key = "observe.packets=";
     if args.pcap && !source.set.iter().any(|set| set.trim_start().starts_with(key)) {
         source.set.push(format!("{key}{CAPTURED_PACKETS}"));
@@ -190,6 +196,9 @@ fn with_capture(args: &Args) -> Source {
 }
 
 const CAPTURED_PACKETS: u64 = 100_000;
+
+/// The setting of approximate runs.
+pub const APPROXIMATE: &str = "run.approximate={}";
 
 /// Opens the run directory, and checks its free space and its run before anything is run.
 fn open(args: &Args, plan: RunPlan, out: &Path) -> anyhow::Result<RunDir> {

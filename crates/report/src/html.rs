@@ -33,7 +33,7 @@ use crate::svg::{self, Key, Size};
 use crate::table::blocks::PickEstimate;
 use crate::table::{self, Grid, blocks};
 use crate::verdict;
-use crate::{jobs, priorities, processors};
+use crate::{approximation, jobs, priorities, processors};
 
 /// The width of a table on the page, in characters.
 const TABLE_WIDTH: usize = 128;
@@ -355,7 +355,8 @@ fn numbers(summary: &Summary, swept: bool) -> String {
         processors::summary_grid(summary),
         priorities::summary_grid(summary),
     ];
-    for grid in jobs::summary_grids(summary).into_iter().chain(others.into_iter().flatten()) {
+    let lists = approximation::summary_grids(summary).into_iter().chain(jobs::summary_grids(summary));
+    for grid in lists.chain(others.into_iter().flatten()) {
         inside.push_str(&page::table(&grid, true));
     }
     for line in table::mechanisms(summary) {

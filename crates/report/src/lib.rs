@@ -9,6 +9,7 @@ pub mod breakdown;
 pub mod bursts;
 pub mod chart;
 pub mod circuits;
+mod approximation;
 mod escape;
 pub mod figures;
 mod findings;

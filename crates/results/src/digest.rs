@@ -309,7 +309,7 @@ feed_fields!(Outcome {
 } except {
     observations, extra, iterations, ranks, operations, links, processors, circuits, circuit_weeks, delivered,
     faults, capture, warnings, mechanisms,
-    blocked
+    blocked, approximation
 });
 feed_fields!(WorkloadInfo { name, kind, deadline } except { observed, supply, groups });
 feed_fields!(Observation { workload, index, host, begun, value });

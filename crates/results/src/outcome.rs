@@ -15,6 +15,7 @@ use plimsoll_units::{Bytes, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::capture::Capture;
+use crate::stats::{Estimate, Interval};
 
 pub use plimsoll_fabric::observed::{Counter, Counters, PriorityCounters, QueueObservation, When};
 pub use plimsoll_fabric::{CircuitUse, CircuitWeek, ScheduleTimes};
@@ -74,6 +75,8 @@ pub struct Outcome {
     pub mechanisms: Vec<MechanismUse>,
     /// The packets that waited for pauses, where links are observed.
     pub blocked: BlockedTraffic,
+    /// How far the messages of an approximate run can be trusted; `None` of a whole run.
+    pub approximation: Option<Approximation>,
 }
 
 impl Outcome {
@@ -83,6 +86,43 @@ impl Outcome {
         let lossless = self.mechanisms.iter().filter(|used| used.key == LosslessParams::TABLE.key);
         lossless.map(|used| used.dropped).reduce(|sum, one| sum + one)
     }
+}
+
+/// What an approximate run simulated, and its slowdowns by size.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Approximation {
+    /// The load of the busiest link, packet headers and acknowledgements included.
+    pub busiest: f64,
+    /// The number of simulated directions of links.
+    pub links: u64,
+    /// The number of all directions of links.
+    pub of_links: u64,
+    /// The number of all flows of the run; its messages are a part of them.
+    pub flows: u64,
+    /// The simulated packet-hops.
+    pub packet_hops: u64,
+    /// The slowdowns of each workload, by size, ascending.
+    pub slowdowns: Vec<ApproximateSlowdown>,
+}
+
+/// The slowdown of a workload's messages of some sizes in an approximate run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ApproximateSlowdown {
+    /// The name of the workload.
+    pub workload: String,
+    /// The largest size in bytes; `None` for messages above all others.
+    pub up_to: Option<u64>,
+    /// Percentiles in the order of [`Approximation::SHARES`], each with the interval that the sample of links and
+    /// messages gives.
+    pub slowdown: [Option<Estimate>; 3],
+    /// By how much approximate runs were above whole ones at such a load, as a share: the least and the most, by
+    /// percentile.
+    pub bias: [Interval; 3],
+}
+
+impl Approximation {
+    /// The percentiles of [`ApproximateSlowdown`].
+    pub const SHARES: [f64; 3] = [0.5, 0.9, 0.99];
 }
 
 /// How often a mechanism acted, and how far its buffers were used.

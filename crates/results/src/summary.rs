@@ -8,6 +8,7 @@
 //! it. Completion times are times of completed messages; the number that never completed is printed beside them and,
 //! above one in a hundred, warned about.
 
+mod approximation;
 mod blocked;
 mod build;
 pub mod circuits;
@@ -23,7 +24,7 @@ pub(crate) mod workload;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
-use crate::outcome::Counters;
+use crate::outcome::{Approximation, Counters};
 use crate::stats::Estimate;
 use crate::stats::paired::Change;
 
@@ -118,6 +119,9 @@ pub struct Cell {
     /// The jobs among the workloads, in the order of the scenario.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<JobSummary>,
+    /// What approximate runs simulated, and their slowdowns by size, as means of the replicates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approximation: Option<Approximation>,
     /// The counters of the network, summed over all replicates.
     pub counters: Counters,
     /// Links that were slow or dead for a while, in words.

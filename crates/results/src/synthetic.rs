@@ -148,6 +148,7 @@ pub fn outcome(shape: &Shape, seed: u64, variant: &str) -> Outcome {
         warnings: Vec::new(),
         mechanisms: Vec::new(),
         blocked: BlockedTraffic::default(),
+        approximation: None,
     }
 }
 

@@ -271,11 +271,42 @@ pub struct Run {
     /// After `duration` the run continues until every message is answered, but no longer than this. Messages that are
     /// still open then are reported as unfinished.
     pub drain: Span,
+    /// An approximate run: a sample of links is simulated in place of the network, each by itself, and the delays of
+    /// flows there are added up. For networks that are too large for a whole run; docs/approximate.md has its errors.
+    /// Default `"off"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approximate: Option<MaybeOff<Approximate>>,
 }
 
 impl Default for Run {
     fn default() -> Run {
-        Run { seed: 1, duration: None, warmup: Span::ZERO, drain: Span::from_secs(10) }
+        let drain = Span::from_secs(10);
+        Run { seed: 1, duration: None, warmup: Span::ZERO, drain, approximate: None }
+    }
+}
+
+impl Run {
+    /// The parameters of an approximate run, where it is one.
+    pub fn approximate(&self) -> Option<&Approximate> {
+        on(&self.approximate)
+    }
+}
+
+/// How much an approximate run simulates.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Approximate {
+    /// The most links of each class, such as those between leaves and spines: 1 or more. Both directions of a link are
+    /// simulated. Default 200.
+    pub links: u32,
+    /// The most messages whose completion times are composed, drawn from those after the warm-up: 1 or more. Default
+    /// 200000.
+    pub messages: u32,
+}
+
+impl Default for Approximate {
+    fn default() -> Approximate {
+        Approximate { links: 200, messages: 200_000 }
     }
 }
 

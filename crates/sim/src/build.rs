@@ -184,6 +184,7 @@ impl BuiltWorld {
             warnings,
             mechanisms,
             blocked,
+            approximation: None,
         }
     }
 

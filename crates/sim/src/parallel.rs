@@ -34,6 +34,7 @@ use plimsoll_scenario::model::Model;
 use exchange::Exchange;
 use plan::LpPlan;
 
+use crate::approximate;
 use crate::build::{BuiltWorld, build};
 use crate::error::RunError;
 use crate::progress::Progress;
@@ -55,6 +56,9 @@ pub fn run_on(
     threads: usize,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
+    if let Some(size) = model.run.approximate() {
+        return approximate::run(model, *size, threads, progress);
+    }
     let mut alone = build(model)?;
     let plan = if threads > 1 { LpPlan::new(&alone.world, threads) } else { None };
     let mut is_dense = false;

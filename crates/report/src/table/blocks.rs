@@ -14,7 +14,7 @@ use crate::circuits;
 use crate::figures::{self, RATES, TIMES, Unit};
 use crate::plots;
 use crate::queues::{self, QueueName};
-use crate::{jobs, priorities, processors};
+use crate::{approximation, jobs, priorities, processors};
 
 /// Makes the tables of a summary in the order in which they are read: all of them, or without the details.
 pub(super) fn grids(summary: &Summary, details: bool) -> Vec<Grid> {
@@ -41,6 +41,7 @@ pub(super) fn grids(summary: &Summary, details: bool) -> Vec<Grid> {
             }
         }
     }
+    grids.extend(approximation::summary_grids(summary));
     grids.extend(jobs::summary_grids(summary));
     grids.extend(circuits::summary_grid(summary));
     grids.extend(processors::summary_grid(summary));

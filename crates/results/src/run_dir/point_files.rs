@@ -23,7 +23,7 @@ use super::table_form::{Columns, PARQUET};
 use crate::capture::Capture;
 use crate::digest::{Checksum, Digest};
 use crate::outcome::{
-    BlockedTraffic, Counters, Delivered, ExtraLoad, FaultRecord, MechanismUse, Outcome, ProcessorTotals,
+    Approximation, BlockedTraffic, Counters, Delivered, ExtraLoad, FaultRecord, MechanismUse, Outcome, ProcessorTotals,
     QueueObservation, Supply, WorkloadInfo,
 };
 use crate::point::{PointKey, PointOutcome};
@@ -58,6 +58,8 @@ pub(super) struct Mark {
     delivered: DeliveredMark,
     #[serde(default, skip_serializing_if = "BlockedTraffic::is_empty")]
     blocked: BlockedTraffic,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    approximation: Option<Approximation>,
     /// Each file beside this one.
     files: BTreeMap<String, FileMark>,
     /// Checksum of the file ([`seal`]). None in format 2.
@@ -301,6 +303,7 @@ pub(super) fn read(folder: &Path) -> Result<PointOutcome, Error> {
         warnings: mark.warnings.clone(),
         mechanisms: mark.mechanisms.clone(),
         blocked: mark.blocked.clone(),
+        approximation: mark.approximation.clone(),
     };
     let digest = Digest::of(&outcome);
     if digest != mark.digest {
@@ -378,6 +381,7 @@ fn mark(point: &PointOutcome, files: BTreeMap<String, FileMark>) -> Mark {
             bytes: outcome.delivered.bytes.clone(),
         },
         blocked: outcome.blocked.clone(),
+        approximation: outcome.approximation.clone(),
         files,
         checksum: seal::open(),
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::workload::{WorkloadReplicates, WorkloadSubject};
 use super::{
-    Best, BlockedSummary, Cell, Comparison, Distribution, FORMAT, MechanismSummary, Options, RunInfo,
+    approximation,     Best, BlockedSummary, Cell, Comparison, Distribution, FORMAT, MechanismSummary, Options, RunInfo,
     Summary, WorkloadChange, circuits, jobs, processors, queue, tier, warning,
 };
 use crate::outcome::{Counters, Outcome};
@@ -103,6 +103,7 @@ fn cell(variant: &str, sweep: &[(String, String)], runs: &[&PointOutcome], optio
         tiers: tier::summarise(&outcomes),
         circuits: circuits::summarise(&outcomes),
         processors: processors::summarise(&outcomes),
+        approximation: approximation::summarise(&outcomes),
         jobs: jobs::summarise(&outcomes),
         counters,
         faults: outcomes

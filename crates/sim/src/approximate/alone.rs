@@ -12,28 +12,28 @@ use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::model::{Graph, GraphLink, ListedFlow, Model};
 use plimsoll_units::{Bytes, Rate, Span};
 
-use crate::link_model::with_flows;
+use super::link_model::with_flows;
 
 /// Rates and delays of the links of a path, in its order.
-pub(crate) type Chain = Vec<(Rate, Span)>;
+pub(super) type Chain = Vec<(Rate, Span)>;
 
 /// Extra times in picoseconds, by path, workload and number of packets.
 #[derive(Debug, Default)]
-pub(crate) struct AloneTimes {
+pub(super) struct AloneTimes {
     times: BTreeMap<(Chain, u16), BTreeMap<u64, i64>>,
 }
 
 /// The run of a chain with one workload's flows.
-pub(crate) struct AloneRun {
+pub(super) struct AloneRun {
     chain: Chain,
     workload: u16,
     packets: Vec<u64>,
-    pub(crate) model: Model,
+    pub(super) model: Model,
 }
 
 /// Numbers of packets to be run, by path and workload.
 #[derive(Debug, Default)]
-pub(crate) struct AloneRequests {
+pub(super) struct AloneRequests {
     wanted: BTreeMap<(Chain, u16), BTreeSet<u64>>,
 }
 
@@ -42,7 +42,7 @@ const EACH_UP_TO: u64 = 64;
 
 impl AloneRequests {
     /// Asks for the time of a flow of `packets` packets.
-    pub(crate) fn want(&mut self, chain: &Chain, workload: u16, packets: u64) {
+    pub(super) fn want(&mut self, chain: &Chain, workload: u16, packets: u64) {
         let [low, high] = around(packets);
         let wanted = match self.wanted.get_mut(&(chain.clone(), workload)) {
             Some(wanted) => wanted,
@@ -53,7 +53,7 @@ impl AloneRequests {
     }
 
     /// Returns the runs that answer all of it. A scenario's switches have the ports of `tier`.
-    pub(crate) fn runs(self, model: &Model, tier: &str) -> Vec<AloneRun> {
+    pub(super) fn runs(self, model: &Model, tier: &str) -> Vec<AloneRun> {
         let runs = self.wanted.into_iter().map(|((chain, workload), packets)| {
             let packets: Vec<u64> = packets.into_iter().collect();
             AloneRun { model: alone_model(model, tier, &chain, workload, &packets), chain, workload, packets }
@@ -64,7 +64,7 @@ impl AloneRequests {
 
 impl AloneTimes {
     /// Notes the times of a run.
-    pub(crate) fn add(&mut self, run: &AloneRun, outcome: &Outcome) {
+    pub(super) fn add(&mut self, run: &AloneRun, outcome: &Outcome) {
         let times = self.times.entry((run.chain.clone(), run.workload)).or_default();
         for message in &outcome.messages {
             let packets = run.packets[message.index as usize];
@@ -74,7 +74,7 @@ impl AloneTimes {
     }
 
     /// Returns the extra time of a flow of `packets` packets in picoseconds.
-    pub(crate) fn extra(&self, chain: &Chain, workload: u16, packets: u64) -> i64 {
+    pub(super) fn extra(&self, chain: &Chain, workload: u16, packets: u64) -> i64 {
         let [low, high] = around(packets);
         let Some(times) = self.times.get(&(chain.clone(), workload)) else { return 0 };
         let at = |packets| times.get(&packets).copied().unwrap_or(0);
@@ -87,7 +87,7 @@ impl AloneTimes {
 }
 
 /// Returns `took - ideal` in picoseconds.
-pub(crate) fn difference(took: Span, ideal: Span) -> i64 {
+pub(super) fn difference(took: Span, ideal: Span) -> i64 {
     took.as_ps() as i64 - ideal.as_ps() as i64
 }
 

@@ -13,46 +13,45 @@ use std::sync::Arc;
 use indexmap::{IndexMap, IndexSet};
 use plimsoll_fabric::net::topology::Link;
 use plimsoll_fabric::net::{HostId, Network, Node, PortId};
-use plimsoll_scenario::model::{Graph, GraphLink, ListedFlow, Model, Observe, Ports, Topology, Workload};
+use plimsoll_scenario::model::{Graph, GraphLink, ListedFlow, Model, Observe, Ports, Run, Topology, Workload};
 use plimsoll_traffic::flow_list::FlowList;
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
-use crate::alone::Chain;
-use crate::flows::Flow;
-use crate::plan::PACES;
+use super::alone::Chain;
+use super::flows::Flow;
 
 /// A flow over the link.
 #[derive(Clone, Debug)]
-pub(crate) struct CrossingFlow {
-    pub(crate) flow: Flow,
+pub(super) struct CrossingFlow {
+    pub(super) flow: Flow,
     /// The links before this one: class and port.
-    pub(crate) links: Box<[(u16, PortId)]>,
+    pub(super) links: Box<[(u16, PortId)]>,
     /// The links before this one; none where it is the sender's.
-    pub(crate) before: Option<Hops>,
+    pub(super) before: Option<Hops>,
     /// The links behind this one; none where it is the receiver's.
-    pub(crate) behind: Option<Hops>,
+    pub(super) behind: Option<Hops>,
     /// The number of links on its path.
-    pub(crate) hops: u8,
+    pub(super) hops: u8,
 }
 
 /// Some links of a path in a row, as far as a flow on idle links notices.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct Hops {
+pub(super) struct Hops {
     /// The rate of the slowest.
-    pub(crate) rate: Rate,
+    pub(super) rate: Rate,
     /// Half the time of a full packet and its acknowledgement on the wire of these links, and propagation.
-    pub(crate) delay: Span,
+    pub(super) delay: Span,
 }
 
 /// The sizes of packets by which links are replaced by their time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PacketSizes {
-    pub(crate) full: u64,
-    pub(crate) ack: u64,
+pub(super) struct PacketSizes {
+    pub(super) full: u64,
+    pub(super) ack: u64,
 }
 
 impl PacketSizes {
-    pub(crate) fn of(model: &Model) -> PacketSizes {
+    pub(super) fn of(model: &Model) -> PacketSizes {
         let headers = model.carriers().map(|of| of.header.get());
         PacketSizes { full: model.packet_bytes(), ack: headers.max().unwrap_or_default() }
     }
@@ -64,7 +63,7 @@ impl PacketSizes {
     }
 
     /// Combines links in a row; `None` where there are none.
-    pub(crate) fn hops<'a>(self, links: impl Iterator<Item = &'a Link>) -> Option<Hops> {
+    pub(super) fn hops<'a>(self, links: impl Iterator<Item = &'a Link>) -> Option<Hops> {
         links.fold(None, |hops: Option<Hops>, link| {
             let own = Hops { rate: link.rate, delay: self.half(link.rate) + link.propagation };
             let so_far = hops.unwrap_or(Hops { rate: own.rate, delay: Span::ZERO });
@@ -84,20 +83,23 @@ impl PacketSizes {
 }
 
 /// Returns the rates and delays that a flow meets in the scenario of the link `target`.
-pub(crate) fn link_chain(sizes: PacketSizes, target: &Link, crossing: &CrossingFlow, pace: u32) -> Chain {
+pub(super) fn link_chain(sizes: PacketSizes, target: &Link, crossing: &CrossingFlow, pace: u32) -> Chain {
     let before = crossing.before.map(|hops| sizes.in_place_of(hops, Some(pace)));
     let behind = crossing.behind.map(|hops| sizes.in_place_of(hops, None));
     before.into_iter().chain([(target.rate, target.propagation)]).chain(behind).collect()
 }
 
+/// Steps of pace in a factor of two.
+pub(super) const PACES: f64 = 4.0;
+
 /// How much faster a receiver's link is than any on the path to it, so that nothing waits there.
 const FASTER: u64 = 10;
 
 /// The scenario of one link.
-pub(crate) struct LinkModel {
-    pub(crate) model: Model,
+pub(super) struct LinkModel {
+    pub(super) model: Model,
     /// By workload: the numbers of its flows among the crossing ones, in the order of their records, and their paces.
-    pub(crate) order: Vec<Vec<(u32, u32)>>,
+    pub(super) order: Vec<Vec<(u32, u32)>>,
 }
 
 /// A host of the link's scenario.
@@ -112,7 +114,7 @@ enum HostKey {
 
 /// Builds the scenario of the link that `port` sends on. `pace` returns how much slower than its NIC a flow comes to the
 /// link.
-pub(crate) fn link_model(
+pub(super) fn link_model(
     model: &Model,
     network: &Network,
     port: PortId,
@@ -176,7 +178,7 @@ pub(crate) fn link_model(
 }
 
 /// Returns `model` with another network, whose switches have the ports of `tier`, and with listed flows.
-pub(crate) fn with_flows(model: &Model, graph: Graph, tier: &str, lists: Vec<Vec<ListedFlow>>) -> Model {
+pub(super) fn with_flows(model: &Model, graph: Graph, tier: &str, lists: Vec<Vec<ListedFlow>>) -> Model {
     let topology = plimsoll_fabric::net::topology::file::File { path: String::new(), graph: Some(Arc::new(graph)) };
     let workload: IndexMap<String, Workload> = model
         .workload
@@ -197,6 +199,7 @@ pub(crate) fn with_flows(model: &Model, graph: Graph, tier: &str, lists: Vec<Vec
         },
         workload,
         observe: Observe::default(),
+        run: Run { approximate: None, ..model.run.clone() },
         ..model.clone()
     }
 }

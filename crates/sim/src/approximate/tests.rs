@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::Scenario;
-use plimsoll_scenario::model::Model;
+use plimsoll_scenario::model::Approximate;
 
 use super::*;
 
@@ -20,13 +19,13 @@ fn model(topology: &str, workload: &str, transport: &str) -> Model {
 
 const RACK: &str = "kind = 'rack'\nhosts = 8\nrate = '10Gbps'\ndelay = '1us'";
 
-fn approximate(model: &Model, links: usize) -> Approximation {
-    let size = ApproximateSize { links, ..ApproximateSize::default() };
-    run(model, size, 2, &|_, _| true).expect("nothing is refused")
+fn approximate(model: &Model, links: u32) -> Outcome {
+    let size = Approximate { links, ..Approximate::default() };
+    run(model, size, 2, &mut |_| true).expect("nothing is refused")
 }
 
 fn exact(model: &Model) -> Outcome {
-    plimsoll_sim::run(model, &mut |_| true).expect("it runs")
+    crate::run(model, &mut |_| true).expect("it runs")
 }
 
 fn slowdowns(outcome: &Outcome) -> Vec<f64> {
@@ -44,7 +43,7 @@ fn flows_that_never_meet_take_what_they_take_in_the_whole_run() {
         outcome.messages.iter().map(|message| (message.completed, message.ideal)).collect()
     };
     assert_eq!(times(&whole).len(), 3);
-    assert_eq!(times(&parts.outcome), times(&whole));
+    assert_eq!(times(&parts), times(&whole));
 }
 
 #[test]
@@ -52,7 +51,7 @@ fn one_shared_link_is_as_in_the_whole_run() {
     let incast = "[workload.in]\nkind = 'flows'\nfrom = 'h1..h7'\nto = 'h0'\nsize = '300KB'\nstagger = '20us'";
     let model = model(RACK, incast, "");
     let (whole, parts) = (exact(&model), approximate(&model, 100));
-    for (whole, part) in whole.messages.iter().zip(&parts.outcome.messages) {
+    for (whole, part) in whole.messages.iter().zip(&parts.messages) {
         let ratio = part.slowdown().unwrap_or(0.0) / whole.slowdown().unwrap_or(0.0);
         assert!((0.98..1.02).contains(&ratio), "{ratio}: {part:?} {whole:?}");
     }
@@ -63,10 +62,10 @@ fn two_links_at_half_load() {
     let all = "[workload.all]\nkind = 'all-to-all'\nload = 0.5\nsize = '20KB'";
     let model = model(RACK, all, "");
     let (whole, parts) = (slowdowns(&exact(&model)), approximate(&model, 100));
-    let parts = slowdowns(&parts.outcome);
+    let parts = slowdowns(&parts);
     assert_eq!(whole.len(), parts.len());
     for share in [0.5, 0.9, 0.99] {
-        let of = |all: &[f64]| plimsoll_stats::percentile(all, share).unwrap_or(0.0);
+        let of = |all: &[f64]| plimsoll_results::stats::percentile(all, share).unwrap_or(0.0);
         let (whole, parts) = (of(&whole), of(&parts));
         eprintln!("{share} {whole} {parts} {}", parts / whole);
     }

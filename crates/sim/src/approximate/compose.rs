@@ -8,29 +8,28 @@
 use std::collections::BTreeMap;
 
 use plimsoll_fabric::net::PortId;
-use plimsoll_units::{Stream, mix64};
-use rand::Rng;
+use plimsoll_units::mix64;
 
 /// What links have in common whose delays stand for each other: the number of the class, the links on the path, and the
 /// workload.
-pub(crate) type PoolKey = (u16, u8, u16);
+pub(super) type PoolKey = (u16, u8, u16);
 
 /// A flow, by its workload and its number there.
-pub(crate) type FlowKey = (u16, u64);
+pub(super) type FlowKey = (u16, u64);
 
 /// The delay of a flow at one simulated link.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Delay {
-    pub(crate) flow: FlowKey,
-    pub(crate) bytes: u64,
+pub(super) struct Delay {
+    pub(super) flow: FlowKey,
+    pub(super) bytes: u64,
     /// The number of the link in the sample.
-    pub(crate) link: u32,
-    pub(crate) ps: i64,
+    pub(super) link: u32,
+    pub(super) ps: i64,
 }
 
 /// The delays at all simulated links.
 #[derive(Debug, Default)]
-pub(crate) struct Delays {
+pub(super) struct Delays {
     /// By size.
     pools: BTreeMap<PoolKey, Vec<Delay>>,
     /// By flow and port.
@@ -39,11 +38,11 @@ pub(crate) struct Delays {
 
 /// A flow whose completion time is asked for.
 #[derive(Clone, Debug)]
-pub(crate) struct MeasuredFlow {
-    pub(crate) key: FlowKey,
-    pub(crate) bytes: u64,
+pub(super) struct MeasuredFlow {
+    pub(super) key: FlowKey,
+    pub(super) bytes: u64,
     /// Its links: class and port.
-    pub(crate) links: Vec<(u16, PortId)>,
+    pub(super) links: Vec<(u16, PortId)>,
 }
 
 /// Flows of about the same size from which a delay is drawn.
@@ -51,25 +50,25 @@ const NEIGHBOURS: usize = 100;
 
 impl Delays {
     /// Takes a delay at `port`.
-    pub(crate) fn add(&mut self, key: PoolKey, port: PortId, delay: Delay) {
+    pub(super) fn add(&mut self, key: PoolKey, port: PortId, delay: Delay) {
         self.pools.entry(key).or_default().push(delay);
         self.own.insert((delay.flow, port), delay.ps);
     }
 
-    pub(crate) fn sort(&mut self) {
+    pub(super) fn sort(&mut self) {
         for pool in self.pools.values_mut() {
             pool.sort_unstable_by_key(|delay| (delay.bytes, delay.flow, delay.link));
         }
     }
 
     /// Returns the sum of a flow's delays, in picoseconds.
-    pub(crate) fn of(&self, flow: &MeasuredFlow, word: u64) -> i64 {
+    pub(super) fn of(&self, flow: &MeasuredFlow, word: u64) -> i64 {
         self.along(flow.key, flow.bytes, flow.links.len() as u8, &flow.links, word)
     }
 
     /// Returns the sum of a flow's delays at some links of its path, which has `hops` in all. A draw depends on the
     /// flow and the link alone.
-    pub(crate) fn along(&self, flow: FlowKey, bytes: u64, hops: u8, links: &[(u16, PortId)], word: u64) -> i64 {
+    pub(super) fn along(&self, flow: FlowKey, bytes: u64, hops: u8, links: &[(u16, PortId)], word: u64) -> i64 {
         let of = |(class, port): &(u16, PortId)| {
             let own = self.own.get(&(flow, *port)).copied();
             own.unwrap_or_else(|| {
@@ -86,16 +85,16 @@ impl Delays {
         let place = pool.partition_point(|delay| delay.bytes < bytes);
         let first = place.saturating_sub(NEIGHBOURS / 2).min(pool.len().saturating_sub(NEIGHBOURS));
         let near = &pool[first..pool.len().min(first + NEIGHBOURS)];
-        let chosen = near[(u128::from(drawn) * near.len() as u128 >> 64) as usize];
+        let chosen = near[choice(drawn, near.len())];
         // Of a flow half as large the delay is half as long.
         (chosen.ps as f64 * bytes as f64 / chosen.bytes as f64) as i64
     }
 
     /// Returns these delays with another draw of links, with replacement: as many, of the same numbers.
-    pub(crate) fn resampled(&self, links: usize, stream: &mut Stream) -> Delays {
+    pub(super) fn resampled(&self, links: usize, word: u64) -> Delays {
         let mut times = vec![0_u32; links];
-        for _ in 0..links {
-            times[(u128::from(stream.next_u64()) * links as u128 >> 64) as usize] += 1;
+        for draw in 0..links {
+            times[choice(mix64(word ^ draw as u64), links)] += 1;
         }
         let pools = self.pools.iter().map(|(key, pool)| {
             let again = pool.iter().flat_map(|delay| {
@@ -106,4 +105,9 @@ impl Delays {
         });
         Delays { pools: pools.collect(), own: self.own.clone() }
     }
+}
+
+/// Returns the number below `count` that the uniform word `drawn` chooses.
+pub(super) fn choice(drawn: u64, count: usize) -> usize {
+    ((u128::from(drawn) * count as u128) >> 64) as usize
 }

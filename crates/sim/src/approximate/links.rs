@@ -7,24 +7,24 @@ use plimsoll_fabric::net::{Network, Node, PortId};
 use plimsoll_units::{Rate, Span, mix64};
 
 /// The links of a network, in classes.
-pub(crate) struct Links {
+pub(super) struct Links {
     /// By port.
     class_of: Vec<u16>,
-    pub(crate) classes: Vec<LinkClass>,
+    pub(super) classes: Vec<LinkClass>,
 }
 
 /// Links with the same place in the network: one direction.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct LinkClass {
-    pub(crate) from: LinkEnd,
-    pub(crate) to: LinkEnd,
-    pub(crate) rate: Rate,
+pub(super) struct LinkClass {
+    pub(super) from: LinkEnd,
+    pub(super) to: LinkEnd,
+    pub(super) rate: Rate,
     propagation: Span,
 }
 
 /// What is at the end of a link.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum LinkEnd {
+pub(super) enum LinkEnd {
     Host,
     /// A switch of this tier.
     Tier(u8),
@@ -34,15 +34,15 @@ pub(crate) enum LinkEnd {
 const NONE: u32 = u32::MAX;
 
 /// Some links, each with both directions.
-pub(crate) struct Sample {
+pub(super) struct Sample {
     /// The two ports of each link.
-    pub(crate) links: Vec<[PortId; 2]>,
+    pub(super) links: Vec<[PortId; 2]>,
     /// By port: the number of its link here.
     number: Vec<u32>,
 }
 
 impl Links {
-    pub(crate) fn new(network: &Network) -> Links {
+    pub(super) fn new(network: &Network) -> Links {
         let mut tiers = vec![0; network.switches() as usize];
         for link in network.links() {
             if let Node::Switch(switch) = link.from {
@@ -73,7 +73,7 @@ impl Links {
     }
 
     /// Returns the number of a port's class.
-    pub(crate) fn class_of(&self, port: PortId) -> u16 {
+    pub(super) fn class_of(&self, port: PortId) -> u16 {
         self.class_of[port.0 as usize]
     }
 
@@ -84,7 +84,7 @@ impl Links {
     /// A short run has few flows on each link, so that the most on any says more of chance than of load. As many as
     /// chance gives equal links (a Poisson distribution) count as equal loads; the rest of the variance is that of
     /// loads, by which the number of each link is drawn towards the mean of its class (empirical Bayes).
-    pub(crate) fn busiest(&self, flows: &[u32], bits_per_flow: f64) -> f64 {
+    pub(super) fn busiest(&self, flows: &[u32], bits_per_flow: f64) -> f64 {
         let classes = self.classes.iter().zip(0..).map(|(class, number)| {
             let of_class = || flows.iter().zip(&self.class_of).filter(move |(_, class)| **class == number);
             let counts = || of_class().map(|(count, _)| f64::from(*count));
@@ -99,7 +99,7 @@ impl Links {
     }
 
     /// Chooses up to `most` links of each class by `word`, each with its other direction.
-    pub(crate) fn sample(&self, network: &Network, most: usize, word: u64) -> Sample {
+    pub(super) fn sample(&self, network: &Network, most: usize, word: u64) -> Sample {
         let mut by_class: Vec<Vec<(u64, PortId)>> = vec![Vec::new(); self.classes.len()];
         let mut taken = vec![false; self.classes.len()];
         for (class, number) in self.classes.iter().zip(0_usize..) {
@@ -159,7 +159,7 @@ impl Sample {
     }
 
     /// Returns the number of the link that `port` sends on, if it is in the sample.
-    pub(crate) fn number_of(&self, port: PortId) -> Option<usize> {
+    pub(super) fn number_of(&self, port: PortId) -> Option<usize> {
         let number = self.number[port.0 as usize];
         (number != NONE).then_some(number as usize)
     }

@@ -1,23 +1,25 @@
 //! [`Plan`]: which flows, links and runs an approximate run has, and what their outcomes make.
 
-use plimsoll_fabric::net::{Network, Node, PortId, ideal_time};
+use plimsoll_fabric::net::{Network, PortId, ideal_time};
 use plimsoll_mechanisms::tcp::TcpConfig;
-use plimsoll_results::outcome::{MessageRecord, Outcome, Split};
-use plimsoll_scenario::model::Model;
-use plimsoll_sim::RunError;
+use plimsoll_results::outcome::{Approximation, MessageRecord, Outcome, Split};
+use plimsoll_scenario::model::{Approximate, Model};
 use plimsoll_traffic::Traffic;
 use plimsoll_units::{Span, Streams, Time, mix64};
 
-use crate::alone::{AloneRequests, AloneRun, AloneTimes, Chain, difference};
-use crate::compose::{Delay, Delays, FlowKey, MeasuredFlow};
-use crate::flows::{self, Flow, each_flow};
-use crate::link_model::{CrossingFlow, LinkModel, PacketSizes, link_chain, link_model};
-use crate::links::{Links, Sample};
-use crate::table::{Approximation, Composed, Precision};
-use crate::{ApproximateError, ApproximateSize, HIGHEST_LOAD};
+use super::HIGHEST_LOAD;
+use super::alone::{AloneRequests, AloneRun, AloneTimes, Chain, difference};
+use super::bias::bias;
+use super::compose::{Delay, Delays, FlowKey, MeasuredFlow};
+use super::flows::{self, Flow, each_flow};
+use super::link_model::{CrossingFlow, LinkModel, PACES, PacketSizes, link_chain, link_model};
+use super::links::{Links, Sample};
+use super::refuse;
+use super::table::{Composed, slowdowns};
+use crate::RunError;
 
 /// What is to be simulated.
-pub(crate) struct Plan<'a> {
+pub(super) struct Plan<'a> {
     model: &'a Model,
     network: Network,
     links: Links,
@@ -36,31 +38,30 @@ pub(crate) struct Plan<'a> {
 }
 
 /// The run of one direction of a link.
-pub(crate) struct LinkRun {
+pub(super) struct LinkRun {
     /// The number of the link in the sample.
     link: usize,
     /// The port that sends in this direction.
     direction: usize,
-    pub(crate) built: LinkModel,
+    pub(super) built: LinkModel,
 }
 
 /// The results of runs of links.
 #[derive(Default)]
-pub(crate) struct Gathered {
+pub(super) struct Gathered {
     delays: Delays,
     packet_hops: u64,
     sent: u64,
     lost: u64,
-    unfinished: u64,
 }
 
 impl Gathered {
-    pub(crate) fn sort(&mut self) {
+    pub(super) fn sort(&mut self) {
         self.delays.sort();
     }
 
     /// Returns the share of packets that were lost.
-    pub(crate) fn loss(&self) -> f64 {
+    pub(super) fn loss(&self) -> f64 {
         self.lost as f64 / self.sent.max(1) as f64
     }
 }
@@ -78,23 +79,29 @@ struct Survey {
 }
 
 impl<'a> Plan<'a> {
-    pub(crate) fn new(model: &'a Model, size: ApproximateSize) -> Result<Plan<'a>, ApproximateError> {
+    pub(super) fn new(model: &'a Model, size: Approximate) -> Result<Plan<'a>, RunError> {
         let network = flows::network(model)?;
+        refuse::inner_links(&network)?;
         let streams = Streams::new(model.run.seed);
         let config = |name: &String| model.transport_config(name).map_err(RunError::from);
         let transports = model.workload.keys().map(config).collect::<Result<Vec<_>, _>>()?;
         let survey = survey(model, &network, &transports)?;
         if survey.measured == 0 {
-            return Err(ApproximateError::Nothing);
+            let problem = "no flow starts between `run.warmup` and this".to_owned();
+            return Err(RunError::Build { key: "run.duration".to_owned(), problem });
         }
         let links = Links::new(&network);
         let seconds = model.run.duration.map_or(survey.last.as_secs_f64(), Span::as_secs_f64);
         let bits_per_flow = survey.bytes as f64 * 8.0 / survey.flows as f64 / seconds.max(1e-12);
         let busiest = links.busiest(&survey.flows_of, bits_per_flow);
         if busiest > HIGHEST_LOAD {
-            return Err(ApproximateError::Busy { load: busiest });
+            let problem = format!(
+                "the busiest link has a load of {busiest:.2}, and the error of approximate runs is known up to \
+                 {HIGHEST_LOAD}: lower the load, or run the whole network"
+            );
+            return Err(RunError::Build { key: "run.approximate".to_owned(), problem });
         }
-        let sample = links.sample(&network, size.links, streams.word("approximate/links"));
+        let sample = links.sample(&network, size.links as usize, streams.word("approximate/links"));
         let mut plan = Plan {
             model,
             sizes: PacketSizes::of(model),
@@ -109,12 +116,12 @@ impl<'a> Plan<'a> {
             busiest,
             flows: survey.flows,
         };
-        plan.collect(size.messages as f64 / survey.measured as f64)?;
+        plan.collect(f64::from(size.messages) / survey.measured as f64)?;
         Ok(plan)
     }
 
     /// Collects the flows over sampled links, and this share of the measured ones.
-    fn collect(&mut self, share: f64) -> Result<(), ApproximateError> {
+    fn collect(&mut self, share: f64) -> Result<(), RunError> {
         let warmup = Time::ZERO + self.model.run.warmup;
         let (network, sample, sizes, links) = (&self.network, &self.sample, self.sizes, &self.links);
         let (crossing, measured, stage_of) = (&mut self.crossing, &mut self.measured, &mut self.stage_of);
@@ -146,6 +153,10 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
+    fn workload(&self, flow: &Flow) -> &str {
+        self.model.workload.keys().nth(usize::from(flow.workload)).map_or("", String::as_str)
+    }
+
     fn packets(&self, flow: &Flow) -> u64 {
         flow.bytes.div_ceil(self.transports[usize::from(flow.workload)].segment)
     }
@@ -156,15 +167,18 @@ impl<'a> Plan<'a> {
         links.map(|link| (link.rate, link.propagation)).collect()
     }
 
-    /// Returns the runs of flows that have all links for themselves: of measured ones on their paths, and of those of
-    /// `runs`, on the link and what stands for the others.
-    pub(crate) fn alone_runs(&self, runs: &[LinkRun]) -> Vec<AloneRun> {
+    /// Returns the runs of measured messages alone on their paths.
+    pub(super) fn whole_paths_alone(&self) -> Vec<AloneRun> {
         let mut requests = AloneRequests::default();
-        if runs.is_empty() {
-            for (flow, measured) in &self.measured {
-                requests.want(&self.chain_of(measured), flow.workload, self.packets(flow));
-            }
+        for (flow, measured) in &self.measured {
+            requests.want(&self.chain_of(measured), flow.workload, self.packets(flow));
         }
+        requests.runs(self.model, self.first_tier())
+    }
+
+    /// Returns the runs of flows alone on their links in `runs`.
+    pub(super) fn links_alone(&self, runs: &[LinkRun]) -> Vec<AloneRun> {
+        let mut requests = AloneRequests::default();
         for run in runs {
             let target = self.network.link(self.sample.links[run.link][run.direction]);
             for (number, pace) in run.built.order.iter().flatten() {
@@ -173,21 +187,25 @@ impl<'a> Plan<'a> {
                 requests.want(&chain, crossing.flow.workload, self.packets(&crossing.flow));
             }
         }
-        requests.runs(self.model, self.model.topology.tiers().first().copied().unwrap_or_default())
+        requests.runs(self.model, self.first_tier())
+    }
+
+    fn first_tier(&self) -> &'static str {
+        self.network.tiers().first().copied().unwrap_or_default()
     }
 
     /// Returns the number of runs of links.
-    pub(crate) fn size(&self) -> usize {
+    pub(super) fn link_count(&self) -> usize {
         self.crossing.iter().flatten().filter(|crossing| !crossing.is_empty()).count()
     }
 
     /// Returns the number of stages: links of a stage see the delays at those of all stages before.
-    pub(crate) fn stages(&self) -> usize {
+    pub(super) fn stages(&self) -> usize {
         self.stage_of.iter().max().map_or(0, |last| last + 1)
     }
 
     /// Returns the runs of the sampled links of a stage.
-    pub(crate) fn link_runs(&self, stage: usize, gathered: &Gathered) -> Vec<LinkRun> {
+    pub(super) fn link_runs(&self, stage: usize, gathered: &Gathered) -> Vec<LinkRun> {
         let mut runs = Vec::new();
         for (link, crossing) in self.crossing.iter().enumerate() {
             for (direction, crossing) in crossing.iter().enumerate() {
@@ -211,8 +229,9 @@ impl<'a> Plan<'a> {
         let flow = &crossing.flow;
         let delay = gathered.delays.along(key(flow), flow.bytes, crossing.hops, &crossing.links, self.word);
         let delay = delay.max(0) as f64;
-        let late: f64 = std::env::var("LATE").ok().and_then(|x| x.parse().ok()).unwrap_or(10.0);
-        let late = delay * (late / self.packets(flow) as f64).min(1.0);
+        // The packets of an initial window come as they are sent, all later; what follows comes with acknowledgements.
+        let window = f64::from(self.model.transport_of(self.workload(flow)).initial_window);
+        let late = delay * (window / self.packets(flow) as f64).min(1.0);
         let time = before.rate.byte_time().span(flow.bytes).as_ps() as f64;
         let slower = (time + delay - late) / time.max(1.0);
         let pace = (slower.log2() * PACES).round().clamp(0.0, 40.0) as u32;
@@ -220,7 +239,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Takes the delays of a link's run.
-    pub(crate) fn gather(
+    pub(super) fn gather(
         &self,
         run: &LinkRun,
         outcome: &Outcome,
@@ -238,10 +257,7 @@ impl<'a> Plan<'a> {
             let (number, pace) = run.built.order[usize::from(message.workload)][message.index as usize];
             let crossing = &crossing[number as usize];
             let flow = &crossing.flow;
-            let Some(completed) = message.completed else {
-                gathered.unfinished += 1;
-                continue;
-            };
+            let Some(completed) = message.completed else { continue };
             let chain = link_chain(self.sizes, target, crossing, pace);
             let took = completed.saturating_since(message.created);
             let extra = alone.extra(&chain, flow.workload, self.packets(flow));
@@ -257,11 +273,11 @@ impl<'a> Plan<'a> {
     }
 
     /// Composes the completion times of the measured flows.
-    pub(crate) fn conclude(
+    pub(super) fn conclude(
         &self,
         gathered: &Gathered,
         alone: &AloneTimes,
-    ) -> Result<Approximation, ApproximateError> {
+    ) -> Result<Outcome, RunError> {
         let flows: Vec<Composed> = self
             .measured
             .iter()
@@ -272,16 +288,16 @@ impl<'a> Plan<'a> {
                 Composed { flow: measured, ideal, alone: plus(ideal, extra) }
             })
             .collect();
-        let precision = Precision {
+        let links = self.sample.links.len();
+        let bias = bias(self.busiest);
+        let approximation = Approximation {
             busiest: self.busiest,
-            links: self.sample.links.len(),
-            of_links: self.network.links().len() / 2,
+            links: self.link_count() as u64,
+            of_links: self.network.links().len() as u64,
             flows: self.flows,
-            loss: gathered.loss(),
             packet_hops: gathered.packet_hops,
+            slowdowns: slowdowns(self.model.workload.keys(), &flows, &gathered.delays, links, self.word, bias),
         };
-        let names = self.model.workload.keys();
-        let rows = crate::table::rows(names, &flows, &gathered.delays, self.sample.links.len(), self.word);
         let messages = flows.iter().zip(&self.measured).map(|(composed, (flow, measured))| {
             let delay = gathered.delays.of(measured, self.word);
             MessageRecord {
@@ -299,21 +315,18 @@ impl<'a> Plan<'a> {
         });
         let mut messages: Vec<MessageRecord> = messages.collect();
         messages.sort_unstable_by_key(|message| (message.workload, message.index));
-        let traffic = Traffic::new(&self.model.traffic_spec(), &Streams::new(self.model.run.seed));
-        let outcome = Outcome {
-            workloads: traffic.map_err(RunError::from)?.infos,
+        let traffic = Traffic::new(&self.model.traffic_spec(), &Streams::new(self.model.run.seed))?;
+        Ok(Outcome {
+            workloads: traffic.infos,
             tiers: self.network.tiers().iter().map(|&tier| tier.to_owned()).collect(),
             end: messages.iter().filter_map(|message| message.completed).max().unwrap_or_default(),
             warmup: self.model.run.warmup,
             messages,
+            approximation: Some(approximation),
             ..Outcome::default()
-        };
-        Ok(Approximation { outcome, precision, rows })
+        })
     }
 }
-
-/// Steps of pace in a factor of two.
-pub(crate) const PACES: f64 = 4.0;
 
 /// Returns a span of `ps` picoseconds more, at least zero.
 fn plus(span: Span, ps: i64) -> Span {
@@ -322,11 +335,6 @@ fn plus(span: Span, ps: i64) -> Span {
 
 fn key(flow: &Flow) -> FlowKey {
     (flow.workload, flow.index)
-}
-
-/// The order in which flows are visited.
-fn order(flow: &Flow) -> (Time, u16, u64) {
-    (flow.start, flow.workload, flow.index)
 }
 
 fn survey(model: &Model, network: &Network, transports: &[TcpConfig]) -> Result<Survey, RunError> {
