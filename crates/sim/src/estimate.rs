@@ -11,7 +11,7 @@
 
 use plimsoll_mechanisms::tcp::Connections;
 use plimsoll_results::outcome::{MessageRecord, Observation, QueryRecord, SeriesPoint};
-use plimsoll_scenario::model::{Model, Workload};
+use plimsoll_scenario::model::{Approximate, Model, Workload};
 use plimsoll_traffic::kind::WorkingMemory;
 use plimsoll_units::Span;
 
@@ -83,6 +83,9 @@ fn round_up(number: f64) -> f64 {
 
 /// Returns the memory that the run of a checked model will use, the largest need first.
 pub fn needs(model: &Model) -> Vec<Need> {
+    if let Some(size) = model.run.approximate() {
+        return approximate(model, *size);
+    }
     let mut needs = vec![network(model)];
     if let Some(duration) = model.run.duration {
         samples(model, duration, &mut needs);
@@ -131,6 +134,24 @@ fn network(model: &Model) -> Need {
         less: Less::Number,
     }
 }
+
+/// Returns the needs of an approximate run, which builds no ports.
+fn approximate(model: &Model, size: Approximate) -> Vec<Need> {
+    let (ports, messages) = (2.0 * model.topology.link_count() as f64, f64::from(size.messages));
+    let need = |what, count, bytes: f64, key: &str| {
+        Need { what, count, bytes: count * bytes, key: key.to_owned(), less: Less::Number }
+    };
+    vec![
+        need("ports", ports, SURVEYED_PORT_BYTES, "topology"),
+        need("messages", messages, MEASURED_BYTES, "run.approximate.messages"),
+    ]
+}
+
+/// The bytes of a link of which the flows are counted.
+const SURVEYED_PORT_BYTES: f64 = 80.0;
+
+/// The bytes of a measured message, with its path and its record.
+const MEASURED_BYTES: f64 = 500.0;
 
 /// Adds the samples that are taken at intervals of a run that has a length.
 fn samples(model: &Model, duration: Span, needs: &mut Vec<Need>) {
