@@ -261,7 +261,10 @@ impl Lines {
         if variant.is_without_effect {
             let verb = if line.found() == Found::Always { "meets" } else { "does not meet" };
             let key = &self.over.key;
-            return (format!("{verb} {what}; `{key}` has no effect, as runs at {low} and {high} are equal"), true);
+            return (
+                format!("{verb} {what}; `{key}` has no effect, as runs at {low} and {high} are equal"),
+                true,
+            );
         }
         let at_both = |verb: &str, state: SearchState| {
             let agree = variant.loads.iter().filter(|at| at.state == state).count().saturating_sub(2);
@@ -506,7 +509,8 @@ fn has_equal_ends(search: &VariantSearch<'_>, over: &Over) -> bool {
         Some(runs.into_iter().map(|run| run.digest.as_str()).collect::<Vec<_>>())
     };
     let (low, high) = (digests(over.low), digests(over.high));
-    low.zip(high).is_some_and(|(low, high)| !low.is_empty() && low.iter().zip(&high).all(|(low, high)| low == high))
+    low.zip(high)
+        .is_some_and(|(low, high)| !low.is_empty() && low.iter().zip(&high).all(|(low, high)| low == high))
 }
 
 fn undrained(runs: &[&Run]) -> Option<String> {

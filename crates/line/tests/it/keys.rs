@@ -138,7 +138,8 @@ fn values_that_a_key_refuses_are_not_tried_and_a_key_without_effect_is_named() {
     assert_eq!(values, [2.0, 4.0, 8.0, 16.0, 32.0, 64.0]);
     assert_eq!([0, 1].map(|variant: usize| lines.variants[variant].is_without_effect), [false, true]);
     let sentence = &lines.sentences()[1];
-    let expected = "meets mean(w) < 1ms; `transport.uet.paths.values` has no effect, as runs at 2 and 64 are equal";
+    let expected =
+        "meets mean(w) < 1ms; `transport.uet.paths.values` has no effect, as runs at 2 and 64 are equal";
     assert!(sentence.ends_with(expected), "{sentence}");
     let refused = question("topology.k", "4..8").ask(&scenario).map(|_| ()).unwrap_err().to_string();
     assert!(refused.contains("`topology.k` does not take all values from 4 to 8"), "{refused}");

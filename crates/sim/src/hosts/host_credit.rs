@@ -19,11 +19,6 @@ pub(super) struct HostCredit {
 
 impl Default for HostCredit {
     fn default() -> HostCredit {
-        HostCredit {
-            pacer: PullPacer::default(),
-            armed: Time::MAX,
-            senders: 0,
-            rate: CreditRate::default(),
-        }
+        HostCredit { pacer: PullPacer::default(), armed: Time::MAX, senders: 0, rate: CreditRate::default() }
     }
 }

@@ -109,7 +109,8 @@ impl InOrder {
     fn advance(&mut self, offset: u64, is_whole: impl FnOnce(u64, u64) -> bool) -> bool {
         let place = self.messages.partition_point(|message| message.end <= offset);
         let found = self.messages.get(place).filter(|message| message.end - message.bytes <= offset);
-        let Some(message) = found.filter(|message| is_whole(message.end - message.bytes, message.end)).copied()
+        let Some(message) =
+            found.filter(|message| is_whole(message.end - message.bytes, message.end)).copied()
         else {
             return false;
         };

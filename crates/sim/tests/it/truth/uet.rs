@@ -104,7 +104,8 @@ fn receivers_in_an_oversubscribed_fabric_grant_less_than_their_links() {
         ))
     };
     let (whole, less) = (permutation(""), permutation("uet.rccc.oversubscription = 4"));
-    assert!(whole.counters.naks_sent > 10 * less.counters.naks_sent, "{}", less.counters.naks_sent);
+    let trimmed = [&whole, &less].map(|run| run.counters.naks_sent);
+    assert!(trimmed[0] > 5 * trimmed[1], "{trimmed:?}");
     // A rack receives what its two links to spines carry, and at least 0.8 of that.
     let ideal = 8.0 * (2e6 + 490.0 * 64.0) * 8.0 / 200e3;
     assert!(end(&less) < ideal / 0.8 + 50.0, "{} {ideal}", end(&less));
