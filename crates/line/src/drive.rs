@@ -468,7 +468,7 @@ impl<'a> Driver<'a> {
     /// `lengthened` times. `None` if no objective is about messages.
     fn pace(&mut self, part: u64, lengthened: u32) -> Result<Option<Pace>, SearchStop> {
         let over = &self.asked.over;
-        let load = rounded(self.start().clamp(over.low, over.high));
+        let load = over.axis().rounded(self.start().clamp(over.low, over.high));
         let model = self.models_at(load)?[0].clone();
         self.models.clear();
         let warmup = model.run.warmup;

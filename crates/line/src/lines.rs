@@ -67,6 +67,9 @@ pub struct LineVariant {
     pub unfinished: Option<String>,
     /// The paired difference from the first variant, where the intervals of the two overlap.
     pub versus: Option<Versus>,
+    /// Whether the key has no effect in the variant: each run at one end of the range equals that at the other end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_without_effect: bool,
     /// Every load that was run, ascending, with its verdict.
     pub loads: Vec<AtLoad>,
 }
@@ -255,6 +258,14 @@ impl Lines {
         let shown = |value: f64| self.over.shown(value);
         let (what, line) = (self.objectives(), &variant.line);
         let (low, high) = (shown(self.over.low), shown(self.over.high));
+        if variant.is_without_effect {
+            let verb = if line.found() == Found::Always { "meets" } else { "does not meet" };
+            let key = &self.over.key;
+            return (
+                format!("{verb} {what}; `{key}` has no effect, as runs at {low} and {high} are equal"),
+                true,
+            );
+        }
         let at_both = |verb: &str, state: SearchState| {
             let agree = variant.loads.iter().filter(|at| at.state == state).count().saturating_sub(2);
             let between = if agree == 1 { "value" } else { "values" };
@@ -401,6 +412,7 @@ pub(crate) fn assemble<'a>(asked: &AskedLine<'_>, found: impl Iterator<Item = Se
             undrained: sunk.and_then(|(_, _, runs)| undrained(&runs)),
             unfinished: unfinished.map(|looked| ended_early(search, looked)),
             versus,
+            is_without_effect: !over.is_load() && has_equal_ends(search, over),
             loads: search.loads().map(|(load, state, runs)| at_load(slos, load, state, &runs)).collect(),
             line,
         }
@@ -488,6 +500,17 @@ fn reason(
         over.shown(floor.least),
         slos[violated].text
     ))
+}
+
+/// Returns whether the runs at both ends of the range are equal, seed by seed.
+fn has_equal_ends(search: &VariantSearch<'_>, over: &Over) -> bool {
+    let digests = |end: f64| {
+        let (_, _, runs) = search.loads().find(|(load, ..)| *load == over.axis().rounded(end))?;
+        Some(runs.into_iter().map(|run| run.digest.as_str()).collect::<Vec<_>>())
+    };
+    let (low, high) = (digests(over.low), digests(over.high));
+    low.zip(high)
+        .is_some_and(|(low, high)| !low.is_empty() && low.iter().zip(&high).all(|(low, high)| low == high))
 }
 
 fn undrained(runs: &[&Run]) -> Option<String> {

@@ -9,7 +9,7 @@
 
 use plimsoll_scenario::model::{Model, Workload};
 use plimsoll_scenario::{Point, did_you_mean};
-use plimsoll_stats::search::{SearchAxis, Side};
+use plimsoll_stats::search::{SearchAxis, SearchValues, Side};
 use plimsoll_traffic::kind::LoadKey;
 use plimsoll_units::quantity::Load;
 use plimsoll_units::{Bytes, Rate, Span};
@@ -34,6 +34,9 @@ pub struct Over {
     /// at both ends of the range show it.
     #[serde(default = "below", skip_serializing_if = "is_load")]
     pub side: Option<Side>,
+    /// Whether the scenario takes powers of two alone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_power_of_two: bool,
 }
 
 fn below() -> Option<Side> {
@@ -163,7 +166,7 @@ impl Over {
         let start = format!("{key} = ");
         let today = settings.lines().find_map(|line| line.strip_prefix(&start));
         let today = today.and_then(|value| unit.read(value.trim_matches('"')));
-        let over = Over { key: key.to_owned(), unit, today, low, high, side: None };
+        let over = Over { key: key.to_owned(), unit, today, low, high, side: None, is_power_of_two: false };
         over.within(low, high).map_err(|_| wrong())
     }
 
@@ -179,7 +182,12 @@ impl Over {
 
     /// Returns the axis of the search.
     pub(crate) fn axis(&self) -> SearchAxis {
-        SearchAxis { side: self.side, is_whole: self.unit.is_whole() }
+        let values = match self.unit.is_whole() {
+            true if self.is_power_of_two => SearchValues::PowersOfTwo,
+            true => SearchValues::Whole,
+            false => SearchValues::Any,
+        };
+        SearchAxis { side: self.side, values }
     }
 
     /// Returns the same load within another range.
@@ -327,7 +335,8 @@ pub(crate) fn shared_link_bps(model: &Model, workload: &Workload) -> Option<f64>
 fn over(key: String, unit: Unit, today: f64, high: f64) -> Over {
     // If today's load is above the range, the range below it is searched.
     let low = rounded((LOWEST * today).min(high / 2.0));
-    Over { key, unit, today: Some(today), low, high: rounded(high), side: below() }
+    let (today, high) = (Some(today), rounded(high));
+    Over { key, unit, today, low, high, side: below(), is_power_of_two: false }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use plimsoll_results::run_dir::{self, RunPlan};
 use plimsoll_scenario::{Overrides, Scenario, ScenarioError};
 
 use crate::lines::Lines;
-use crate::over::{Over, OverError};
+use crate::over::{Over, OverError, Unit};
 use crate::page::PageTexts;
 use crate::search::ExpectedLines;
 
@@ -122,8 +122,8 @@ impl LineQuestion {
         Overrides { replicates: 1, variants: self.variants.clone(), ..scenario.overrides().clone() }
     }
 
-    /// Returns the key to search: a load, or, within the range that is given, any key whose values at both ends of the
-    /// range the scenario accepts.
+    /// Returns the key to search: a load, or, within the range that is given, any key of which the scenario accepts the
+    /// values at both ends of the range, and one between them.
     fn searched(&self, scenario: &Scenario) -> Result<Over, LineQuestionError> {
         let part = |reason: String| QuestionError::Part { place: "--within".to_owned(), reason };
         match (Over::find(scenario.points(), self.over.as_deref()), &self.within) {
@@ -137,12 +137,35 @@ impl LineQuestion {
             }
             (Err(OverError::Unknown { key, .. }), Some(within)) => {
                 let over = Over::of_key(scenario.points(), &key, within).map_err(part)?;
-                for end in [over.low, over.high] {
+                let accepts = |value: f64| {
                     let mut overrides = self.overrides(scenario);
-                    overrides.set.push(format!("{key}={}", over.written(end)));
-                    scenario.with_overrides(&overrides).map_err(LineQuestionError::Scenario)?;
+                    overrides.set.push(format!("{key}={}", over.written(value)));
+                    scenario.with_overrides(&overrides).map(|_| ())
+                };
+                for end in [over.low, over.high] {
+                    accepts(end).map_err(LineQuestionError::Scenario)?;
                 }
-                Ok(over)
+                let by_twos = Over { is_power_of_two: true, ..over.clone() };
+                let is_power = |value: f64| by_twos.axis().rounded(value) == value;
+                // Neighbours between the ends, of which one is even and one odd.
+                let between = over.axis().rounded(0.3 * over.low + 0.7 * over.high);
+                let mut neighbours = vec![between, (between - 1.0).max(over.low)];
+                neighbours.retain(|value| over.unit != Unit::Count || !is_power(*value));
+                let refused: Vec<_> = neighbours.iter().filter_map(|value| accepts(*value).err()).collect();
+                let Some(reasons) = refused.first() else { return Ok(over) };
+                let has_powers = over.unit == Unit::Count && is_power(over.low) && is_power(over.high);
+                if has_powers && refused.len() == neighbours.len() {
+                    return Ok(by_twos);
+                }
+                let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+                Err(part(format!(
+                    "`{key}` does not take all values from {} to {}, which the search tries; choose a range of which \
+                     it does\n{}",
+                    over.shown(over.low),
+                    over.shown(over.high),
+                    reasons.join("\n")
+                ))
+                .into())
             }
             (Err(error), _) => Err(error.into()),
         }

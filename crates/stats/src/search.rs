@@ -105,13 +105,26 @@ pub struct SearchRange {
 pub struct SearchAxis {
     /// The side of the line on which the objectives are met; `None` where the runs at both ends have to show it.
     pub side: Option<Side>,
-    /// Whether only whole numbers are values.
-    pub is_whole: bool,
+    /// The numbers that may be tried.
+    pub values: SearchValues,
 }
 
 impl SearchAxis {
     /// A load: objectives are met below the line.
-    pub const LOAD: SearchAxis = SearchAxis { side: Some(Side::Below), is_whole: false };
+    pub const LOAD: SearchAxis = SearchAxis { side: Some(Side::Below), values: SearchValues::Any };
+}
+
+/// The numbers that a search may try.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SearchValues {
+    /// Numbers of four significant digits.
+    #[default]
+    Any,
+    /// Whole numbers.
+    Whole,
+    /// Whole powers of two: 1, 2, 4.
+    PowersOfTwo,
 }
 
 /// A run that a search needs.
@@ -167,7 +180,11 @@ pub fn rounded(load: f64) -> f64 {
 impl SearchAxis {
     /// Rounds a load to one that may be run.
     pub fn rounded(self, load: f64) -> f64 {
-        if self.is_whole { rounded(load).round().max(1.0) } else { rounded(load) }
+        match self.values {
+            SearchValues::Any => rounded(load),
+            SearchValues::Whole => rounded(load).round().max(1.0),
+            SearchValues::PowersOfTwo => load.log2().round().max(0.0).exp2(),
+        }
     }
 }
 

@@ -116,6 +116,35 @@ fn a_value_is_given_to_the_variants_that_are_asked_for_alone() {
     assert_eq!(lines.variants[0].line.found(), Found::Always);
 }
 
+/// Paths have 1, 2, 4, ... values, of which NDP has none, and a fat-tree has an even number of ports at each switch.
+#[test]
+fn values_that_a_key_refuses_are_not_tried_and_a_key_without_effect_is_named() {
+    let text = "version = 1\ntitle = 'paths'\n[run]\ndrain = '10ms'\n\
+                [topology]\nkind = 'fat-tree'\nk = 4\nrate = '100Gbps'\ndelay = '1us'\n\
+                [workload.w]\nkind = 'permutation'\nsize = '100KB'\n\
+                [variant.uet]\npreset = 'uet-nscc'\n[variant.ndp]\npreset = 'ndp'\n";
+    let scenario = Scenario::parse("paths.toml", text, Path::new(".")).unwrap();
+    let question = |key: &str, within: &str| LineQuestion {
+        slo: vec!["mean(w) < 1ms".to_owned()],
+        over: Some(key.to_owned()),
+        within: Some(within.to_owned()),
+        replicates_max: 4,
+        ..LineQuestion::default()
+    };
+    let asked = question("transport.uet.paths.values", "2..64").ask(&scenario).unwrap();
+    let room = Room { threads: bench::threads(None), memory_max: u64::MAX };
+    let lines = draw(&asked, None, Existing::Resume, room, &Silent).unwrap();
+    let values: Vec<f64> = lines.variants[0].loads.iter().map(|at| at.load).collect();
+    assert_eq!(values, [2.0, 4.0, 8.0, 16.0, 32.0, 64.0]);
+    assert_eq!([0, 1].map(|variant: usize| lines.variants[variant].is_without_effect), [false, true]);
+    let sentence = &lines.sentences()[1];
+    let expected =
+        "meets mean(w) < 1ms; `transport.uet.paths.values` has no effect, as runs at 2 and 64 are equal";
+    assert!(sentence.ends_with(expected), "{sentence}");
+    let refused = question("topology.k", "4..8").ask(&scenario).map(|_| ()).unwrap_err().to_string();
+    assert!(refused.contains("`topology.k` does not take all values from 4 to 8"), "{refused}");
+}
+
 #[test]
 fn a_key_that_cannot_be_searched_is_refused_with_the_reason() {
     let ask = |key: &str, within: Option<&str>| {

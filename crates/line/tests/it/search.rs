@@ -4,7 +4,7 @@
 use plimsoll_line::Slo;
 use plimsoll_line::measure::{Run, SloSample};
 use plimsoll_line::search::{Found, Line, SearchRange, SearchState, Slos, VariantSearch};
-use plimsoll_stats::search::{SearchAxis, Side};
+use plimsoll_stats::search::{SearchAxis, SearchValues, Side};
 use proptest::prelude::*;
 
 const RANGE: SearchRange = SearchRange {
@@ -18,7 +18,7 @@ const RANGE: SearchRange = SearchRange {
 };
 
 /// A key that is not a load: the side of its knee that meets the objectives is unknown.
-const KEY: SearchRange = SearchRange { axis: SearchAxis { side: None, is_whole: false }, ..RANGE };
+const KEY: SearchRange = SearchRange { axis: SearchAxis { side: None, values: SearchValues::Any }, ..RANGE };
 
 /// SplitMix64, so that a network is a function of its seed.
 fn uniform(seed: u64) -> f64 {
@@ -218,7 +218,7 @@ fn ends_that_agree_or_do_not_decide_end_the_search() {
     let narrow = SearchRange { low: 2.0, start: 3.0, high: 7.0, ..KEY };
     let (line, _, loads) = search(narrow, |_, _| 0.5);
     assert_eq!((line.found(), at(&loads)), (Found::Never, vec![2.0, 3.0, 4.0, 5.0, 6.0, 7.0]));
-    let axis = SearchAxis { side: None, is_whole: true };
+    let axis = SearchAxis { side: None, values: SearchValues::Whole };
     let (_, _, loads) = search(SearchRange { low: 1.0, start: 1.0, high: 2.0, axis, ..KEY }, |_, _| 0.5);
     assert_eq!(at(&loads), [1.0, 2.0], "no whole number is between them");
     let open = |replicate: u32| 0.01 + if replicate.is_multiple_of(2) { 0.005 } else { -0.005 };
@@ -246,11 +246,16 @@ fn a_change_between_ends_that_agree_is_found() {
 
 #[test]
 fn whole_numbers_alone_are_tried_where_the_key_is_one() {
-    let axis = SearchAxis { side: None, is_whole: true };
+    let axis = SearchAxis { side: None, values: SearchValues::Whole };
     let range = SearchRange { low: 1.0, start: 3.0, high: 40.0, axis, ..RANGE };
     let (line, _, loads) = search(range, |load, _| knee(6.5, load, 3.0));
     assert!(loads.iter().all(|(load, _)| load.fract() == 0.0), "{loads:?}");
     assert_eq!((line.violated(), line.met(), line.side()), (Some(6.0), Some(7.0), Side::Above));
+    let axis = SearchAxis { side: None, values: SearchValues::PowersOfTwo };
+    let range = SearchRange { low: 1.0, start: 48.0, high: 256.0, axis, ..RANGE };
+    let (line, _, loads) = search(range, |load, _| knee(6.5, load, 3.0));
+    assert!(loads.iter().all(|(load, _)| load.log2().fract() == 0.0), "{loads:?}");
+    assert_eq!((line.violated(), line.met()), (Some(4.0), Some(8.0)));
 }
 
 #[test]

@@ -20,6 +20,12 @@ impl ArrivedPackets {
         number < self.next || self.ahead.get((number - self.next) as usize).is_some_and(|len| *len > 0)
     }
 
+    /// Returns whether packets `first` to `last` have all arrived. It looks from `near` on, the packet that came last, up
+    /// to the end and then back to the beginning, as packets that come in order leave the gap ahead of it.
+    pub(super) fn has_all(&self, first: u64, near: u64, last: u64) -> bool {
+        (near..=last).all(|number| self.has(number)) && (first..near).rev().all(|number| self.has(number))
+    }
+
     /// Takes a packet with `len` bytes that has not arrived before. Returns the bytes newly in order.
     pub(super) fn take(&mut self, number: u64, len: u32) -> u64 {
         let (before, place) = (self.offset, (number - self.next) as usize);
@@ -64,5 +70,15 @@ mod tests {
         assert_eq!((arrived.take(0, 10), arrived.next(), arrived.waiting()), (20, 2, 1));
         assert_eq!((arrived.take(2, 10), arrived.next(), arrived.offset()), (17, 4, 37));
         assert!(arrived.has(0));
+    }
+
+    #[test]
+    fn a_run_of_packets_behind_a_gap_is_whole_once_its_last_one_is_there() {
+        let mut arrived = ArrivedPackets::default();
+        for (number, is_whole) in [(4, false), (2, false), (3, true)] {
+            arrived.take(number, 10);
+            assert_eq!(arrived.has_all(2, number, 4), is_whole, "{number}");
+        }
+        assert!(!arrived.has_all(1, 2, 4) && !arrived.has_all(2, 4, 5));
     }
 }

@@ -10,22 +10,26 @@
 //! ```
 //!
 //! A [`Pdc`] is one end. It needs no handshake: the first packet makes the other end (Ultra Ethernet 1.0, packet
-//! delivery sublayer, RUD). With `uet.paths.choice = "flow"` all packets take one path, as in ROD. Facts: the
+//! delivery sublayer, RUD), and a message need not wait for one before it that has a gap. With `uet.ordered` it does, and
+//! with `uet.paths.choice = "flow"` all packets take one path, as in ROD. Facts: the
 //! specification's public descriptions, and the published simulator of the transport's working group (2025).
 //!
-//! Not modelled: the semantic sublayer's operations, the teardown of idle contexts, link-level retry and credit, and
-//! delivery of a message while one before it in its connection has a gap.
+//! Not modelled: the semantic sublayer's operations, the teardown of idle contexts, RUDI and UUD, and link-level retry
+//! and credit.
 
 mod config;
 mod credit_line;
+mod credit_rate;
 mod nscc;
 mod params;
 mod pdc;
+mod probes;
 mod receiver;
 mod sender;
 mod wire;
 
 pub use config::UetConfig;
+pub use credit_rate::{ArrivedCounts, CreditRate, Oversubscription};
 pub use params::{NsccParams, RcccParams, UetParams};
 pub use pdc::Pdc;
 

@@ -16,6 +16,7 @@ use plimsoll_traffic::ConnectionEnd as End;
 use plimsoll_units::{Span, Time};
 
 use super::Hosts;
+use super::host_credit::HostCredit;
 use crate::sim_hooks::SimFabric;
 
 impl Hosts {
@@ -67,9 +68,16 @@ impl Hosts {
         self.share_nic(number, end);
         let Some(open) = self.connections.get_mut(number) else { return };
         let (host, config) = (open.host(end), self.transports.get(open.transport));
-        let pacer = &mut self.credit[host.0 as usize].pacer;
+        let HostCredit { pacer, rate, .. } = &mut self.credit[host.0 as usize];
         let want = match &mut open.half(end).endpoint {
-            Endpoint::Uet(pdc) => pdc.enlists(&config.uet),
+            Endpoint::Uet(pdc) => {
+                if let Some(network) = pdc.oversubscription(&config.uet)
+                    && let Some(arrived) = pdc.take_arrived()
+                {
+                    rate.on_arrivals(now, network, arrived);
+                }
+                pdc.enlists(&config.uet)
+            }
             Endpoint::Ndp(ndp) => {
                 if ndp.withdraws() {
                     pacer.withdraw(&(number, end));
@@ -94,6 +102,7 @@ impl Hosts {
         credit.armed = Time::MAX;
         let rate = fabric.network().link(PortId(host.0)).rate;
         while let Some(((number, end), list)) = self.credit[host.0 as usize].pacer.take() {
+            let own_rate = &mut self.credit[host.0 as usize].rate;
             let Some(open) = self.connections.get_mut(number) else { continue };
             let config = self.transports.get(open.transport);
             let cost = match &mut open.half(end).endpoint {
@@ -101,7 +110,9 @@ impl Hosts {
                     let rccc = &config.uet.params.rccc;
                     // A small grant takes as long as one of four quanta, so that PULLs do not load the link.
                     let bits = (quanta.max(QUANTA_MIN) * rccc.quantum.get() * 8) as f64;
-                    Span::from_secs_f64(bits / (rate.as_bps() as f64 * rccc.share))
+                    let network = pdc.oversubscription(&config.uet);
+                    let share = network.map_or(1.0, |network| own_rate.at(now, network));
+                    Span::from_secs_f64(bits / (rate.as_bps() as f64 * rccc.share * share))
                 }),
                 Endpoint::Ndp(ndp) => ndp.grant().then(|| config.ndp.pull_interval(rate)),
                 Endpoint::Tcp(_) | Endpoint::Roce(_) | Endpoint::Homa(_) => None,

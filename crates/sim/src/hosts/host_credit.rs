@@ -1,6 +1,7 @@
 //! [`HostCredit`]: the pull queue of a host, and the senders that share its NIC.
 
 use plimsoll_mechanisms::transports::credit::PullPacer;
+use plimsoll_mechanisms::transports::uet::CreditRate;
 use plimsoll_traffic::ConnectionEnd as End;
 use plimsoll_units::Time;
 
@@ -12,10 +13,12 @@ pub(super) struct HostCredit {
     pub(super) armed: Time,
     /// The ends with data to send.
     pub(super) senders: u32,
+    /// The rate of the grants, where links before the host's own may be congested.
+    pub(super) rate: CreditRate,
 }
 
 impl Default for HostCredit {
     fn default() -> HostCredit {
-        HostCredit { pacer: PullPacer::default(), armed: Time::MAX, senders: 0 }
+        HostCredit { pacer: PullPacer::default(), armed: Time::MAX, senders: 0, rate: CreditRate::default() }
     }
 }

@@ -80,7 +80,8 @@ pub(super) struct MessageStream {
 /// Messages in the order of the stream.
 #[derive(Debug)]
 struct InOrder {
-    /// Where the first one ends, which every packet asks; the largest number if there is none.
+    /// Where the first one ends, which every packet asks; the largest number if there is none, and zero if it is whole
+    /// behind a gap.
     first_end: u64,
     messages: VecDeque<Outgoing>,
 }
@@ -101,6 +102,22 @@ impl InOrder {
     #[inline]
     fn has_within(&self, bytes: u64) -> bool {
         self.first_end <= bytes
+    }
+
+    /// Has the message with the byte at `offset` be the first, if the other bytes from its first to its last one are
+    /// there, as `is_whole` says. Returns whether it is.
+    fn advance(&mut self, offset: u64, is_whole: impl FnOnce(u64, u64) -> bool) -> bool {
+        let place = self.messages.partition_point(|message| message.end <= offset);
+        let found = self.messages.get(place).filter(|message| message.end - message.bytes <= offset);
+        let Some(message) =
+            found.filter(|message| is_whole(message.end - message.bytes, message.end)).copied()
+        else {
+            return false;
+        };
+        self.messages.remove(place);
+        self.messages.push_front(message);
+        self.first_end = 0;
+        true
     }
 
     /// Removes the first message, if it is within the first `bytes` of the stream.
@@ -163,14 +180,22 @@ impl MessageStream {
         self.incoming.has_within(received)
     }
 
+    /// Has the message with the byte at `offset` be the next, if `is_whole` says so of its first byte and its end, though
+    /// bytes before it are missing. Returns whether it is.
+    pub(super) fn advance_whole(&mut self, offset: u64, is_whole: impl FnOnce(u64, u64) -> bool) -> bool {
+        self.incoming.advance(offset, is_whole)
+    }
+
     /// Removes the next message, if the first `received` bytes hold it whole.
     pub(super) fn take_received(&mut self, received: u64) -> Option<Outgoing> {
         self.incoming.take_within(received)
     }
 
     /// Keeps `arrival` of `message` until its sender has the acknowledgement.
+    /// Messages are acknowledged in their order.
     pub(super) fn await_acknowledgement(&mut self, message: &Outgoing, arrival: Arrival) {
-        self.unacknowledged.push_back(UnacknowledgedMessage { end: message.end, arrival });
+        let place = self.unacknowledged.partition_point(|other| other.end <= message.end);
+        self.unacknowledged.insert(place, UnacknowledgedMessage { end: message.end, arrival });
     }
 
     /// Returns whether the first `acknowledged` bytes hold the next message whole.
@@ -219,5 +244,27 @@ mod tests {
         }
         assert_eq!(seen, [7, 8, 9]);
         assert!(client.is_empty() && server.is_empty() && !client.has_sent_message());
+    }
+
+    #[test]
+    fn a_message_that_is_whole_behind_a_gap_is_the_next() {
+        let (mut client, mut server) = (MessageStream::default(), MessageStream::default());
+        [100, 50, 70].iter().zip(0..).for_each(|(bytes, tag)| client.write(*bytes, tag, Time::ZERO));
+        client.on_bytes_sent(220);
+        std::iter::from_fn(|| client.take_sent(Time::ZERO)).for_each(|message| server.expect(message));
+        let mut asked = Vec::new();
+        for (offset, is_whole) in [(149, false), (120, true)] {
+            let is_next = server.advance_whole(offset, |start, end| {
+                asked.push((start, end));
+                is_whole
+            });
+            assert_eq!((is_next, server.has_whole(0)), (is_whole, is_whole));
+        }
+        assert_eq!(asked, [(100, 150), (100, 150)]);
+        let tag = |message: Option<Outgoing>| message.map(|message| message.tag);
+        assert_eq!((tag(server.take_received(0)), tag(server.take_received(99))), (Some(1), None));
+        // It was delivered: the gap closes for the others alone, and a packet of it again completes nothing.
+        assert!(!server.advance_whole(120, |_, _| true));
+        assert_eq!((tag(server.take_received(220)), tag(server.take_received(220))), (Some(0), Some(2)));
     }
 }

@@ -7,6 +7,7 @@
 
 use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::{Flags, HostId, Network, Packet};
+use plimsoll_mechanisms::tcp::{TcpConfig, TcpSegment};
 use plimsoll_mechanisms::transports::Endpoint;
 use plimsoll_traffic::{ConnectionEnd as End, Opened, Write};
 use plimsoll_units::Time;
@@ -132,7 +133,9 @@ impl Hosts {
         let delivered = endpoint.on_segment(transport, now, &segment, || fabric.take_returned_stamps(packet));
         let received = endpoint.received();
         let workload = connection.workload;
-        let completes = delivered.new_bytes > 0 && connection.half(end).messages.has_whole(received);
+        let half = connection.half(end);
+        let completes = delivered.new_bytes > 0 && half.messages.has_whole(received)
+            || delivered.is_ahead && completes_ahead(transport, half, &segment);
         if delivered.new_bytes > 0 {
             match &mut connection.active {
                 Some((_, last)) => *last = now,
@@ -325,6 +328,13 @@ impl Hosts {
         }
         self.send_from(now, fabric, number, end);
     }
+}
+
+/// Returns whether `segment`, which is behind a gap, has completed its message, and has that one be the next.
+#[cold]
+fn completes_ahead(transport: &TcpConfig, half: &mut Half, segment: &TcpSegment) -> bool {
+    let Endpoint::Uet(pdc) = &half.endpoint else { return false };
+    half.messages.advance_whole(segment.seq, |start, end| pdc.has_whole(&transport.uet, segment, start, end))
 }
 
 /// Returns whether `host` is simulated here, which another logical process may do.

@@ -55,6 +55,8 @@ pub struct Delivered {
     pub new_bytes: u64,
     /// Bytes of this end newly acknowledged by the other.
     pub acked: u64,
+    /// Data has arrived behind a gap, which may complete a message that need not wait for the gap to close.
+    pub is_ahead: bool,
 }
 
 /// A sample of the sender's window and timers, for time series.

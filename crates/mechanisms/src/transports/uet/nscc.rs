@@ -123,6 +123,11 @@ impl Nscc {
         self.max_window as u64
     }
 
+    /// Returns the queueing delay that is aimed at.
+    pub(super) fn target(&self) -> Span {
+        Span::from_ps(self.constants.target as u64)
+    }
+
     /// An acknowledgement arrived.
     pub(super) fn on_ack(&mut self, ack: &NsccAck) {
         let NsccAck { now, arrived, round_trip, is_marked, in_flight } = *ack;

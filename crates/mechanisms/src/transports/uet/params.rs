@@ -33,6 +33,12 @@ pub struct UetParams {
     /// Whether a sender takes packets for lost that many others have overtaken: for networks that do not trim. Default
     /// false.
     pub overtaken_is_lost: bool,
+    /// Whether a sender that hears nothing for a while asks what has arrived (a probe), and takes for lost what it sent
+    /// before and has not. Default false.
+    pub probes: bool,
+    /// Whether a message waits for those before it in its connection (ROD). Otherwise it is delivered as soon as it is
+    /// whole (RUD). Default false.
+    pub ordered: bool,
     /// How the packets of a connection choose their paths.
     pub paths: EntropyParams,
     /// The window of a sender (NSCC).
@@ -51,6 +57,8 @@ impl Default for UetParams {
             control_size: Bytes::new(64),
             min_rto: Span::from_us(100),
             overtaken_is_lost: false,
+            probes: false,
+            ordered: false,
             paths: EntropyParams::default(),
             nscc: NsccParams::default(),
             rccc: RcccParams::default(),
@@ -89,11 +97,16 @@ pub struct RcccParams {
     /// The share of its NIC's rate that a receiver grants: more than 0, at most 1. Default 0.99.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub share: f64,
+    /// By which factor the links towards hosts together are faster than those above them: 1 to 100. A receiver then
+    /// grants less while links before its own trim or mark. Default absent: it always grants its whole share.
+    #[schemars(range(min = 1.0, max = 100.0))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oversubscription: Option<f64>,
 }
 
 impl Default for RcccParams {
     fn default() -> RcccParams {
-        RcccParams { quantum: Bytes::new(256), quanta: 64, share: 0.99 }
+        RcccParams { quantum: Bytes::new(256), quanta: 64, share: 0.99, oversubscription: None }
     }
 }
 
@@ -126,10 +139,13 @@ impl UetParams {
         if let Some(target) = self.nscc.target_delay {
             Invalid::unless(!target.is_zero(), "uet.nscc.target_delay", target, "more than 0")?;
         }
-        let RcccParams { quantum, quanta, share } = self.rccc;
+        let RcccParams { quantum, quanta, share, oversubscription } = self.rccc;
         let ok = (1..=16_384).contains(&quantum.get());
         Invalid::unless(ok, "uet.rccc.quantum", quantum, "1 B to 16384 B")?;
         Invalid::unless(quanta >= 1, "uet.rccc.quanta", quanta, "1 or more")?;
+        if let Some(ratio) = oversubscription {
+            Invalid::unless((1.0..=100.0).contains(&ratio), "uet.rccc.oversubscription", ratio, "1 to 100")?;
+        }
         Invalid::unless(share > 0.0 && share <= 1.0, "uet.rccc.share", share, "more than 0 and at most 1")
     }
 }

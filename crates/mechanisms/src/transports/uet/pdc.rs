@@ -3,10 +3,11 @@
 use plimsoll_units::{Rate, Span, Time};
 
 use super::config::UetConfig;
+use super::credit_rate::{ArrivedCounts, Oversubscription};
 use super::receiver::ReceiveSide;
 use super::sender::SendSide;
 use super::wire::PacketKind;
-use crate::tcp::{Counters, Delivered, EcnField, TcpConfig, TcpSegment, WindowState};
+use crate::tcp::{Counters, Delivered, EcnField, Flags, TcpConfig, TcpSegment, WindowState};
 use crate::transports::credit::CreditWant;
 use crate::transports::nic_end::NicEnd;
 use crate::transports::packet_types::PacketTypes;
@@ -28,6 +29,8 @@ pub struct Pdc {
     heard: u64,
     marked: u64,
     types: PacketTypes,
+    /// The data packets that have arrived since the last call of [`take_arrived`](Pdc::take_arrived).
+    arrived: ArrivedCounts,
 }
 
 impl Pdc {
@@ -42,6 +45,7 @@ impl Pdc {
             heard: 0,
             marked: 0,
             types: PacketTypes::default(),
+            arrived: ArrivedCounts::default(),
         }
     }
 
@@ -64,7 +68,9 @@ impl Pdc {
         match PacketKind::of(segment) {
             PacketKind::Data => {
                 self.marked += u64::from(segment.ecn == EcnField::Ce);
+                self.counts_arrived(segment);
                 delivered.new_bytes = self.receive.on_data(config, segment);
+                delivered.is_ahead = !config.params.ordered && self.receive.took_ahead();
             }
             PacketKind::Ack | PacketKind::Nack => delivered.acked = self.send.on_answer(config, now, segment),
             PacketKind::Pull => self.send.on_pull(now, segment.seq as u32),
@@ -73,8 +79,15 @@ impl Pdc {
                 // A PULL may have been lost: the number of granted quanta is sent again.
                 self.pull_due |= config.has_credit && self.wants_credit(config) != Some(CreditWant::Backlog);
             }
+            PacketKind::Probe => self.receive.on_probe(segment),
         }
         delivered
+    }
+
+    /// Returns whether a message has arrived whole, whose bytes from `start` to `end` of the stream include those of
+    /// `segment`, which has just arrived.
+    pub fn has_whole(&self, config: &UetConfig, segment: &TcpSegment, start: u64, end: u64) -> bool {
+        self.receive.has_whole(config, segment, start, end)
     }
 
     /// Returns whether data is to be sent, now or later.
@@ -90,6 +103,28 @@ impl Pdc {
     }
 
     // ---- credit ----
+
+    /// A data packet arrived, whole or trimmed.
+    fn counts_arrived(&mut self, segment: &TcpSegment) {
+        let is_trimmed = segment.flags.has(Flags::TRIMMED);
+        // The flag that no data packet has says that the last switch trimmed it.
+        let before_last = is_trimmed && !segment.flags.has(Flags::ECE);
+        self.arrived.all += 1;
+        self.arrived.trimmed += u64::from(is_trimmed);
+        self.arrived.trimmed_before_last += u64::from(before_last);
+        self.arrived.marked += u64::from(!is_trimmed && segment.ecn == EcnField::Ce);
+    }
+
+    /// Returns the data packets that have arrived since the last call, if any, by which a host sets its rate of credit.
+    pub fn take_arrived(&mut self) -> Option<ArrivedCounts> {
+        Some(std::mem::take(&mut self.arrived)).filter(|arrived| arrived.all > 0)
+    }
+
+    /// Returns the network in which its host adapts the rate of credit, if it does.
+    pub fn oversubscription(&self, config: &UetConfig) -> Option<Oversubscription> {
+        let ratio = config.params.rccc.oversubscription?;
+        Some(Oversubscription { round_trip: self.send.round_trip(), ratio })
+    }
 
     /// Returns the list of its host's pacer that this end shall join, if it is to join one; it counts as in it from now
     /// on.
@@ -145,6 +180,8 @@ impl NicEnd for Pdc {
             TcpSegment { seq: self.receive.grants.pulled().into(), entropy, ..TcpSegment::default() }
         } else if let Some(request) = self.send.take_request(config, now) {
             request
+        } else if let Some(probe) = self.send.take_probe(config, now) {
+            probe
         } else {
             self.send.next_packet(config, now)?
         };

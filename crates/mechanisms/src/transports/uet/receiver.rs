@@ -23,6 +23,8 @@ pub(super) struct ReceiveSide {
     arrived: u64,
     /// Those since the last acknowledgement.
     unacked: u64,
+    /// The packet that came last was new, and is behind a gap.
+    took_ahead: bool,
     /// A packet that asked for an answer arrived beyond a gap, whose closing is to be reported, too.
     tells_closing: bool,
     /// A packet that asked for an answer was trimmed: its NACK overtakes the packets before it, each of which is
@@ -46,6 +48,7 @@ impl ReceiveSide {
         self.grants.on_target(target);
         let size = u64::from(segment.len) + config.header;
         let number = nearest::<16>(number.into(), self.packets.next());
+        self.took_ahead = false;
         if segment.flags.has(Flags::TRIMMED) {
             self.grants.on_trimmed(&config.params.rccc, size);
             self.acknowledges_all |= segment.flags.has(Flags::CWR);
@@ -60,6 +63,7 @@ impl ReceiveSide {
         let asks = segment.flags.has(Flags::CWR);
         let is_duplicate = self.packets.has(number);
         let news = if is_duplicate { 0 } else { self.packets.take(number, segment.len) };
+        self.took_ahead = !is_duplicate && news == 0;
         let has_gap = self.packets.waiting() > 0;
         let closes = !is_duplicate && !has_gap;
         self.tells_closing |= asks && has_gap;
@@ -79,23 +83,37 @@ impl ReceiveSide {
         self.grants.on_target(label_of(segment).1);
     }
 
+    /// A probe arrived: it is answered at once, from the first packet that is missing.
+    pub(super) fn on_probe(&mut self, segment: &TcpSegment) {
+        let (number, target) = label_of(segment);
+        self.grants.on_target(target);
+        let feedback = self.feedback(segment, number, self.packets.next());
+        self.answers
+            .push_back(Answer { flags: Flags::ACK, feedback: Feedback { is_of_probe: true, ..feedback } });
+    }
+
     /// Owes the answer to a packet. Returns 0, the bytes that an answer brings.
     fn owe(&mut self, cause: &TcpSegment, flags: Flags, number: u64, at_last_hop: bool) -> u64 {
         // The published simulator begins at the packet itself after a mark or a request for an answer; then packets
         // between a gap and it are known to have arrived only by a timeout.
         let base = number.saturating_sub(SACK_BITS - 1).max(self.packets.next());
         let flags = flags.with(cause.flags.and(Flags::RETRANSMISSION));
-        let feedback = Feedback {
-            number: number as u16,
+        let feedback = self.feedback(cause, number as u16, base);
+        self.answers.push_back(Answer { flags, feedback: Feedback { at_last_hop, ..feedback } });
+        0
+    }
+
+    /// Returns the answer to packet `number`, with a map of the packets from `base` on.
+    fn feedback(&self, cause: &TcpSegment, number: u16, base: u64) -> Feedback {
+        Feedback {
+            number,
             entropy: cause.entropy,
             base: base as u16,
             map: self.map_from(base),
             arrived: self.arrived as u32,
             ahead: self.packets.waiting(),
-            at_last_hop,
-        };
-        self.answers.push_back(Answer { flags, feedback });
-        0
+            ..Feedback::default()
+        }
     }
 
     /// Returns which of the 64 packets from `base` on have arrived.
@@ -114,7 +132,21 @@ impl ReceiveSide {
         !self.answers.is_empty()
     }
 
-    /// Returns the bytes handed to the application.
+    /// Returns whether the packet that came last was new, and is behind a gap.
+    pub(super) fn took_ahead(&self) -> bool {
+        self.took_ahead
+    }
+
+    /// Returns whether all packets of the message have arrived that has the bytes from `start` to `end` of the stream,
+    /// those of `segment` included. All of its packets but the last are full.
+    pub(super) fn has_whole(&self, config: &UetConfig, segment: &TcpSegment, start: u64, end: u64) -> bool {
+        let number = nearest::<16>(label_of(segment).0.into(), self.packets.next());
+        let first = number - (segment.seq - start) / config.payload;
+        let last = number + (end - segment.seq).div_ceil(config.payload) - 1;
+        self.packets.has_all(first, number, last)
+    }
+
+    /// Returns the bytes that are there in order.
     pub(super) fn received(&self) -> u64 {
         self.packets.offset()
     }

@@ -1,13 +1,14 @@
 //! [`SendSide`]: the messages that are sent, packet by packet over many paths, and again what was lost.
 //!
 //! A packet is lost if its header comes back without the payload (NACK), if no answer comes in time, or, where that is
-//! asked for, if many others have overtaken it. Lost packets are sent again in the order of their numbers.
+//! asked for, if many others have overtaken it, or a probe. Lost packets are sent again in the order of their numbers.
 
 use plimsoll_units::{Rate, Span, Time};
 
 use super::config::UetConfig;
 use super::credit_line::CreditLine;
 use super::nscc::{Nscc, NsccAck};
+use super::probes::Probes;
 use super::wire::{Feedback, data_label};
 use crate::tcp::{Counters, EcnField, Flags, TcpSegment, WindowState};
 use crate::transports::entropy::Entropy;
@@ -35,6 +36,8 @@ pub(super) struct SendSide {
     /// A request for credit is due; when the last one left.
     request_due: bool,
     requested: Option<Time>,
+    /// The probes, where senders have them.
+    probes: Option<Probes>,
     /// Timeouts in a row, and when the receiver last got something new.
     backoff: u32,
     progress: Time,
@@ -60,6 +63,7 @@ impl SendSide {
             max_window: 0,
             request_due: false,
             requested: None,
+            probes: None,
             backoff: 0,
             progress: Time::ZERO,
             packets_sent: 0,
@@ -79,6 +83,7 @@ impl SendSide {
         self.round_trip = params.base_rtt.unwrap_or(round_trip);
         let nscc = Nscc::new(params, rate, self.round_trip, [config.payload, config.header]);
         self.max_window = nscc.max_window();
+        self.probes = params.probes.then(|| Probes::new(self.round_trip, nscc.target()));
         self.credit = config.has_credit.then(|| CreditLine::new(&params.rccc, self.max_window));
         self.nscc = config.has_window.then_some(nscc);
         self.entropy = Entropy::new(&params.paths, seed);
@@ -87,6 +92,11 @@ impl SendSide {
     /// `share` senders at this NIC have data.
     pub(super) fn set_share(&mut self, share: u32) {
         self.share = share;
+    }
+
+    /// Returns the network's base round trip.
+    pub(super) fn round_trip(&self) -> Span {
+        self.round_trip
     }
 
     /// Returns the most that the receiver may grant in advance.
@@ -106,7 +116,10 @@ impl SendSide {
         let feedback = Feedback::of(answer);
         let number = nearest::<16>(feedback.number.into(), self.packets.first());
         let is_marked = answer.flags.has(Flags::ECE);
-        let sample = self.sample(now, number, answer.flags.has(Flags::RETRANSMISSION));
+        let sample = match feedback.is_of_probe {
+            true => None,
+            false => self.sample(now, number, answer.flags.has(Flags::RETRANSMISSION)),
+        };
         if let (Some(nscc), Some(sample)) = (&mut self.nscc, sample) {
             nscc.on_round_trip(sample);
         }
@@ -131,6 +144,13 @@ impl SendSide {
             if config.params.overtaken_is_lost {
                 self.find_overtaken(config, &feedback);
             }
+            if feedback.is_of_probe {
+                self.on_probe_answer(config, now, &feedback);
+            }
+        }
+        let has_data = self.has_data();
+        if let Some(probes) = &mut self.probes {
+            probes.on_answer(now, self.packets.in_flight() > 0, has_data);
         }
         self.oldest = self.packets.oldest_in_flight().map(|(_, sent)| sent.at);
         // The path answers, if only by headers.
@@ -207,6 +227,19 @@ impl SendSide {
         }
     }
 
+    /// The answer to a probe arrived: packets sent before it that its map does not have are lost, if no queue held it
+    /// up, or them.
+    fn on_probe_answer(&mut self, config: &UetConfig, now: Time, feedback: &Feedback) {
+        let losses = self.probes.as_ref().and_then(|probes| probes.finds_losses(now, feedback.number));
+        let Some(before) = losses else { return };
+        let base = nearest::<16>(feedback.base.into(), self.packets.first());
+        for number in base..base + u64::from(u64::BITS) {
+            if self.packets.get(number).is_some_and(|sent| sent.at < before) {
+                self.loses(config, number);
+            }
+        }
+    }
+
     // ---- timers ----
 
     /// Returns when [`on_deadline`](SendSide::on_deadline) must be called, `now` or later; [`Time::MAX`] if never.
@@ -215,7 +248,8 @@ impl SendSide {
         let heard = self.requested.map_or(self.progress, |at| at.max(self.progress));
         let silence = config.params.min_rto.saturating_mul(CREDIT_WAIT);
         let asked = if self.awaits_credit() { heard.saturating_add(silence) } else { Time::MAX };
-        self.oldest.map_or(Time::MAX, |since| self.times_out(config, since)).min(asked).max(now)
+        let probe = self.probes.as_ref().map_or(Time::MAX, Probes::due);
+        self.oldest.map_or(Time::MAX, |since| self.times_out(config, since)).min(asked).min(probe).max(now)
     }
 
     /// Returns when what was sent `since` counts as lost: a timeout after that, and after the last news of the
@@ -226,6 +260,9 @@ impl SendSide {
     }
 
     pub(super) fn on_deadline(&mut self, config: &UetConfig, now: Time) {
+        if let Some(probes) = &mut self.probes {
+            probes.on_due(now);
+        }
         if now < self.deadline(config, now) {
             return;
         }
@@ -290,7 +327,15 @@ impl SendSide {
     }
 
     pub(super) fn owes_request(&self) -> bool {
-        self.request_due
+        self.request_due || self.probes.as_ref().is_some_and(Probes::is_owed)
+    }
+
+    /// Removes the probe that is due.
+    pub(super) fn take_probe(&mut self, config: &UetConfig, now: Time) -> Option<TcpSegment> {
+        let number = self.probes.as_mut()?.take(now)?;
+        let ack = data_label(number.into(), self.target(config));
+        let flags = Flags::CWR.with(Flags::ECE);
+        Some(TcpSegment { ack, flags, entropy: self.entropy.next(now), ..TcpSegment::default() })
     }
 
     /// Removes the request for credit that is due.

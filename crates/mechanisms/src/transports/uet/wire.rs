@@ -4,6 +4,7 @@
 //! |---|---|---|---|---|---|
 //! | data | stream offset | number, target | CWR: answer at once | its path | |
 //! | request | 0 | number, target | CWR, no ACK | its path | |
+//! | probe | 0 | its own number, target | CWR, ECE, no ACK | its path | |
 //! | ACK | next number expected | next offset expected | ACK | its path | [`Feedback`] |
 //! | NACK | the same | the same | ACK, CWR | its path | [`Feedback`] |
 //! | PULL | | | no flag | its path | the quanta granted |
@@ -28,6 +29,8 @@ pub(super) struct Feedback {
     pub(super) ahead: u16,
     /// A trimmed packet lost its payload at the last switch of its path.
     pub(super) at_last_hop: bool,
+    /// It answers the probe of this number.
+    pub(super) is_of_probe: bool,
 }
 
 impl Feedback {
@@ -37,7 +40,7 @@ impl Feedback {
         [
             (high(self.number, self.entropy), high(self.base, self.ahead)),
             (self.map >> 32, self.map & u64::from(u32::MAX)),
-            (u64::from(self.arrived), u64::from(self.at_last_hop)),
+            (u64::from(self.arrived), u64::from(self.at_last_hop) | u64::from(self.is_of_probe) << 1),
         ]
         .into_iter()
         .collect()
@@ -49,7 +52,7 @@ impl Feedback {
         for (words, (first, second)) in words.iter_mut().zip(segment.sack.as_slice()) {
             *words = [*first as u32, *second as u32];
         }
-        let [[path, base], [map_high, map_low], [arrived, at_last_hop]] = words;
+        let [[path, base], [map_high, map_low], [arrived, bits]] = words;
         Feedback {
             number: (path >> 16) as u16,
             entropy: path as u16,
@@ -57,7 +60,8 @@ impl Feedback {
             map: u64::from(map_high) << 32 | u64::from(map_low),
             arrived,
             ahead: base as u16,
-            at_last_hop: at_last_hop != 0,
+            at_last_hop: bits & 1 != 0,
+            is_of_probe: bits & 2 != 0,
         }
     }
 }
@@ -80,6 +84,7 @@ pub(super) enum PacketKind {
     Nack,
     Pull,
     Request,
+    Probe,
 }
 
 impl PacketKind {
@@ -88,6 +93,7 @@ impl PacketKind {
             (1.., ..) => PacketKind::Data,
             (0, true, false) => PacketKind::Ack,
             (0, true, true) => PacketKind::Nack,
+            (0, false, true) if segment.flags.has(Flags::ECE) => PacketKind::Probe,
             (0, false, true) => PacketKind::Request,
             (0, false, false) => PacketKind::Pull,
         }
@@ -107,7 +113,8 @@ mod tests {
             map: 0x8000_0000_0000_0001,
             arrived: u32::MAX - 1,
             ahead: 33,
-            at_last_hop: true,
+            at_last_hop: false,
+            is_of_probe: true,
         };
         // The wire keeps the low bits of a word; the receiver puts others above them.
         let blocks = feedback.blocks();

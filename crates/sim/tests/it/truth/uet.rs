@@ -57,6 +57,60 @@ fn messages_share_a_connection_without_losing_time() {
     assert!((ten - one).abs() < 1e-4, "{ten} {one}");
 }
 
+/// Messages of ten packets from h0 to h15, the second to seventh of which are lost on the last link; `others` are further
+/// keys of the transport. Returns when each arrived, in microseconds.
+fn behind_a_gap(messages: u32, others: &str) -> Vec<f64> {
+    let run = run(&format!(
+        "version = 1\ntitle = 'a gap'\n[run]\nduration = '1s'\n{FAT_TREE}\
+         [transport]\nkind = 'uet-nscc'\nsegment = '4086B'\nheader = '64B'\n\
+         uet = {{ trimming = false, {others} }}\n[[fault]]\nfrom = 'edge7'\nto = 'h15'\n\
+         at = '8.5us'\nuntil = '9us'\ndown = true\n[paths]\nconvergence_delay = '10ms'\n\
+         [workload.w]\nkind = 'incast'\nfrom = 'h0'\nto = 'h15'\nsize = '40860B'\nevery = '1ps'\n\
+         rounds = {messages}\n"
+    ));
+    run.messages.iter().map(|message| (message.completed.unwrap() - Time::ZERO).as_us_f64()).collect()
+}
+
+#[test]
+fn a_message_need_not_wait_for_one_before_it_that_has_a_gap() {
+    let [first, second] = behind_a_gap(2, "ordered = false")[..] else { panic!("two messages") };
+    // Twenty packets, five further links of a full packet, and six delays.
+    assert!((second - (25.0 * 0.332 + 6.0)).abs() < 1e-4, "{second}");
+    assert!(first > 100.0, "a timeout repairs it: {first}");
+    let in_order = behind_a_gap(2, "ordered = true");
+    assert!((in_order[0] - first).abs() < 1e-4 && (in_order[1] - first).abs() < 1e-4, "{in_order:?} {first}");
+}
+
+#[test]
+fn a_probe_finds_losses_two_round_trips_after_the_last_answer() {
+    let (packet, control) = (0.332, 0.005_12);
+    let last_answer = 15.0 * packet + 6.0 + 6.0 * (1.0 + control);
+    // R, and without trimming as much for the queue that is aimed at; the probe, its answer, and six packets again.
+    let silence = 2.0 * (6.0 * (packet + control) + 12.0);
+    let probe = 12.0 * (1.0 + control);
+    let expected = last_answer + silence + probe + 11.0 * packet + 6.0;
+    let found = behind_a_gap(1, "probes = true")[0];
+    assert!((found - expected).abs() < 1e-4, "{found} {expected}");
+    assert!(behind_a_gap(1, "probes = false")[0] > 100.0);
+}
+
+#[test]
+fn receivers_in_an_oversubscribed_fabric_grant_less_than_their_links() {
+    let permutation = |others: &str| {
+        run(&format!(
+            "version = 1\ntitle = 'oversubscribed'\npreset = 'uet-rccc'\n[topology]\nkind = 'leaf-spine'\n\
+             leaves = 4\nspines = 2\nhosts_per_leaf = 8\nrate = '100Gbps'\nfabric_rate = '100Gbps'\n\
+             delay = '1us'\n[transport]\n{others}\n[workload.w]\nkind = 'permutation'\nsize = '2MB'\n"
+        ))
+    };
+    let (whole, less) = (permutation(""), permutation("uet.rccc.oversubscription = 4"));
+    let trimmed = [&whole, &less].map(|run| run.counters.naks_sent);
+    assert!(trimmed[0] > 5 * trimmed[1], "{trimmed:?}");
+    // A rack receives what its two links to spines carry, and at least 0.8 of that.
+    let ideal = 8.0 * (2e6 + 490.0 * 64.0) * 8.0 / 200e3;
+    assert!(end(&less) < ideal / 0.8 + 50.0, "{} {ideal}", end(&less));
+}
+
 #[test]
 fn an_incast_keeps_the_last_link_full_and_receivers_credit_trims_the_first_window_alone() {
     let incast = |preset: &str| {
