@@ -1,10 +1,11 @@
 //! [`AloneTimes`]: what a flow without others takes beyond its ideal time, such as the round trips of slow start.
 //!
 //! ```text
-//! chain of links, workload, packets ──> flows one by one in one run ──> extra time of each number of packets
+//! chain of links, workload, sizes ──> flows one by one in one run ──> extra time of each size
 //! ```
 //!
-//! Every number up to 64 packets is run, and above that every fourth root of two; the time of others lies between.
+//! A few sizes are run as they are. Of many, every number of packets up to 64 is run, and above that every fourth root
+//! of two: the time of others lies between.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +18,7 @@ use super::link_model::with_flows;
 /// Rates and delays of the links of a path, in its order.
 pub(super) type Chain = Vec<(Rate, Span)>;
 
-/// Extra times in picoseconds, by path, workload and number of packets.
+/// Extra times in picoseconds, by path, workload and size in bytes.
 #[derive(Debug, Default)]
 pub(super) struct AloneTimes {
     times: BTreeMap<(Chain, u16), BTreeMap<u64, i64>>,
@@ -27,39 +28,47 @@ pub(super) struct AloneTimes {
 pub(super) struct AloneRun {
     chain: Chain,
     workload: u16,
-    packets: Vec<u64>,
+    sizes: Vec<u64>,
     pub(super) model: Model,
 }
 
-/// Numbers of packets to be run, by path and workload.
+/// Sizes in bytes to be run, by path and workload.
 #[derive(Debug, Default)]
 pub(super) struct AloneRequests {
     wanted: BTreeMap<(Chain, u16), BTreeSet<u64>>,
 }
 
-/// The largest number of packets of which each is run.
+/// The most sizes that are run as they are, and the largest number of packets of which each is run.
 const EACH_UP_TO: u64 = 64;
 
 impl AloneRequests {
-    /// Asks for the time of a flow of `packets` packets.
-    pub(super) fn want(&mut self, chain: &Chain, workload: u16, packets: u64) {
-        let [low, high] = around(packets);
-        let wanted = match self.wanted.get_mut(&(chain.clone(), workload)) {
-            Some(wanted) => wanted,
-            None => self.wanted.entry((chain.clone(), workload)).or_default(),
-        };
-        wanted.insert(low);
-        wanted.insert(high);
+    /// Asks for the time of a flow of `bytes`.
+    pub(super) fn want(&mut self, chain: Chain, workload: u16, bytes: u64) {
+        self.wanted.entry((chain, workload)).or_default().insert(bytes);
     }
 
     /// Returns the runs that answer all of it. A scenario's switches have the ports of `tier`.
     pub(super) fn runs(self, model: &Model, tier: &str) -> Vec<AloneRun> {
-        let runs = self.wanted.into_iter().map(|((chain, workload), packets)| {
-            let packets: Vec<u64> = packets.into_iter().collect();
-            AloneRun { model: alone_model(model, tier, &chain, workload, &packets), chain, workload, packets }
+        let runs = self.wanted.into_iter().map(|((chain, workload), sizes)| {
+            let segment = segment(model, workload);
+            let sizes: Vec<u64> = match sizes.len() as u64 <= EACH_UP_TO {
+                true => sizes.into_iter().collect(),
+                false => {
+                    let grid = sizes.iter().flat_map(|bytes| around(bytes.div_ceil(segment)));
+                    let grid: BTreeSet<u64> = grid.map(|packets| packets * segment).collect();
+                    grid.into_iter().collect()
+                }
+            };
+            AloneRun { model: alone_model(model, tier, &chain, workload, &sizes), chain, workload, sizes }
         });
         runs.collect()
     }
+}
+
+/// Returns the payload of a workload's packets in bytes.
+fn segment(model: &Model, workload: u16) -> u64 {
+    let name = model.workload.keys().nth(usize::from(workload)).map_or("", String::as_str);
+    model.transport_of(name).segment.get()
 }
 
 impl AloneTimes {
@@ -67,22 +76,26 @@ impl AloneTimes {
     pub(super) fn add(&mut self, run: &AloneRun, outcome: &Outcome) {
         let times = self.times.entry((run.chain.clone(), run.workload)).or_default();
         for message in &outcome.messages {
-            let packets = run.packets[message.index as usize];
             let took = message.completed.map(|at| at.saturating_since(message.created));
-            times.insert(packets, took.map_or(0, |took| difference(took, message.ideal)));
+            let extra = took.map_or(0, |took| difference(took, message.ideal));
+            times.insert(run.sizes[message.index as usize], extra);
         }
     }
 
-    /// Returns the extra time of a flow of `packets` packets in picoseconds.
-    pub(super) fn extra(&self, chain: &Chain, workload: u16, packets: u64) -> i64 {
-        let [low, high] = around(packets);
+    /// Returns the extra time of a flow of `bytes` in picoseconds: that of its size, or between those of the sizes
+    /// next to it that were run.
+    pub(super) fn extra(&self, chain: &Chain, workload: u16, bytes: u64) -> i64 {
         let Some(times) = self.times.get(&(chain.clone(), workload)) else { return 0 };
-        let at = |packets| times.get(&packets).copied().unwrap_or(0);
-        if low == high {
-            return at(low);
+        let below = times.range(..=bytes).next_back();
+        let above = times.range(bytes..).next();
+        match (below, above) {
+            (Some((&low, &least)), Some((&high, &most))) if low < high => {
+                let share = (bytes - low) as f64 / (high - low) as f64;
+                least + ((most - least) as f64 * share) as i64
+            }
+            (Some((_, &extra)), _) | (None, Some((_, &extra))) => extra,
+            (None, None) => 0,
         }
-        let share = (packets - low) as f64 / (high - low) as f64;
-        at(low) + ((at(high) - at(low)) as f64 * share) as i64
     }
 }
 
@@ -104,7 +117,7 @@ fn around(packets: u64) -> [u64; 2] {
 }
 
 /// Builds the run of a path on which one flow after the other has all links for itself.
-fn alone_model(model: &Model, tier: &str, chain: &Chain, workload: u16, packets: &[u64]) -> Model {
+fn alone_model(model: &Model, tier: &str, chain: &Chain, workload: u16, sizes: &[u64]) -> Model {
     let switches = chain.len() as u32 - 1;
     // Hosts are nodes 0 and 1, and the switches between them follow.
     let node = |place: u32| match place {
@@ -124,16 +137,16 @@ fn alone_model(model: &Model, tier: &str, chain: &Chain, workload: u16, packets:
         switches: (0..switches).map(|switch| format!("switch{switch}")).collect(),
         links: links.collect(),
     };
-    let name = model.workload.keys().nth(usize::from(workload)).map_or("", String::as_str);
-    let segment = model.transport_of(name).segment.get();
+    let segment = segment(model, workload);
     let slowest = chain.iter().map(|(rate, _)| *rate).min().unwrap_or(Rate::from_bps(1));
     let mut start = Span::ZERO;
     let mut flows = Vec::new();
-    for packets in packets {
-        let size = Bytes::new(packets * segment);
+    for bytes in sizes {
+        let size = Bytes::new(*bytes);
         flows.push(ListedFlow { start, source: 0, destination: 1, size, class: String::new() });
         // Long enough for repeated timeouts, and for many times its bytes.
-        start = start + LONGEST_TIMEOUTS + slowest.byte_time().span(packets * model.packet_bytes() * 16);
+        let on_wire = bytes.div_ceil(segment) * model.packet_bytes();
+        start = start + LONGEST_TIMEOUTS + slowest.byte_time().span(on_wire * 16);
     }
     let mut lists = vec![Vec::new(); model.workload.len()];
     lists[usize::from(workload)] = flows;

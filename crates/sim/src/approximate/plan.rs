@@ -171,7 +171,7 @@ impl<'a> Plan<'a> {
     pub(super) fn whole_paths_alone(&self) -> Vec<AloneRun> {
         let mut requests = AloneRequests::default();
         for (flow, measured) in &self.measured {
-            requests.want(&self.chain_of(measured), flow.workload, self.packets(flow));
+            requests.want(self.chain_of(measured), flow.workload, flow.bytes);
         }
         requests.runs(self.model, self.first_tier())
     }
@@ -184,7 +184,7 @@ impl<'a> Plan<'a> {
             for (number, pace) in run.built.order.iter().flatten() {
                 let crossing = &self.crossing[run.link][run.direction][*number as usize];
                 let chain = link_chain(self.sizes, target, crossing, *pace);
-                requests.want(&chain, crossing.flow.workload, self.packets(&crossing.flow));
+                requests.want(chain, crossing.flow.workload, crossing.flow.bytes);
             }
         }
         requests.runs(self.model, self.first_tier())
@@ -260,7 +260,7 @@ impl<'a> Plan<'a> {
             let Some(completed) = message.completed else { continue };
             let chain = link_chain(self.sizes, target, crossing, pace);
             let took = completed.saturating_since(message.created);
-            let extra = alone.extra(&chain, flow.workload, self.packets(flow));
+            let extra = alone.extra(&chain, flow.workload, flow.bytes);
             let delay = Delay {
                 flow: key(flow),
                 bytes: flow.bytes,
@@ -284,7 +284,7 @@ impl<'a> Plan<'a> {
             .map(|(flow, measured)| {
                 let config = &self.transports[usize::from(flow.workload)];
                 let ideal = ideal_time(&self.network, config, flow.bytes, flow.packet(0), false);
-                let extra = alone.extra(&self.chain_of(measured), flow.workload, self.packets(flow));
+                let extra = alone.extra(&self.chain_of(measured), flow.workload, flow.bytes);
                 Composed { flow: measured, ideal, alone: plus(ideal, extra) }
             })
             .collect();
