@@ -48,6 +48,32 @@ fn rounds_on_one_switch_take_the_time_of_their_packets() {
 }
 
 #[test]
+fn blocks_of_a_matrix_take_the_time_of_the_largest_row_or_column() {
+    // All packets are full: those of the busiest link, once more the last one on the other link, and 2 us.
+    let bound = |packets: u64| Span::from_ps((packets + 1) * 4_160 * 80 + 2_000_000);
+    // One rank sends to all, all send to one, and all to all where rank 0 has four times as much to receive.
+    let row = "1, 64KiB, 128KiB, 256KiB\n0, 0, 0, 0\n0, 0, 0, 0\n0, 0, 0, 0";
+    let column = "0, 0, 0, 131072\n0, 0, 0, 131072\n0, 0, 0, 131072\n0, 0, 0, 0";
+    let hot =
+        "0, 32KiB, 32KiB, 32KiB\n128KiB, 0, 32KiB, 32KiB\n128KiB, 32KiB, 0, 32KiB\n128KiB, 32KiB, 32KiB, 0";
+    for (algorithm, matrix, messages, packets) in [
+        ("direct", row, 3, 16 + 32 + 64),
+        ("shift", row, 3, 16 + 32 + 64),
+        ("direct", column, 3, 3 * 32),
+        ("shift", column, 3, 3 * 32),
+        ("direct", hot, 12, 3 * 32),
+    ] {
+        let keys = format!(
+            "operation = 'all-to-all'\nalgorithm = '{algorithm}'\nmatrix = 'm.csv'\n\
+             [files.'m.csv']\ntext = \"\"\"{matrix}\"\"\""
+        );
+        let run = collective(4, 100, &keys);
+        assert_eq!(run.iterations[0].took, bound(packets), "{keys}");
+        assert_eq!((run.iterations[0].bus_bytes, run.messages.len()), (packets * 4_096, messages), "{keys}");
+    }
+}
+
+#[test]
 fn the_critical_path_is_all_of_the_time_and_a_rank_that_computes_longer_is_on_it() {
     let run = run("version = 1\ntitle = 'training'\npreset = 'roce-nic'\n[run]\nduration = '1s'\n\
                    [topology]\nkind = 'leaf-spine'\nleaves = 4\nspines = 2\nhosts_per_leaf = 4\n\
