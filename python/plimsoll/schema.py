@@ -2011,6 +2011,9 @@ class CollectiveWorkload(_CollectiveWorkload, total=False):
     size: Bytes
     """The size, as nccl-tests counts it: the array of a rank, of which a reduce-scatter leaves it a part, an
     all-gather brings it the parts of all, and an all-to-all has a block for each rank. A barrier has none."""
+    matrix: str
+    """CSV with the blocks of an `all-to-all` in place of `size` (all-to-all-v), relative to the scenario: a row for
+    each rank with the bytes that it sends to each, of which its own stay with it."""
     chunks: int
     """The parts that run the schedule beside each other (channels): 1 or more. Default 1."""
     reduce_per_byte: Span
@@ -4300,6 +4303,9 @@ class CollectiveWorkloadPartial(TypedDict, total=False):
     size: Bytes
     """The size, as nccl-tests counts it: the array of a rank, of which a reduce-scatter leaves it a part, an
     all-gather brings it the parts of all, and an all-to-all has a block for each rank. A barrier has none."""
+    matrix: str
+    """CSV with the blocks of an `all-to-all` in place of `size` (all-to-all-v), relative to the scenario: a row for
+    each rank with the bytes that it sends to each, of which its own stay with it."""
     chunks: int
     """The parts that run the schedule beside each other (channels): 1 or more. Default 1."""
     reduce_per_byte: Span

@@ -157,7 +157,7 @@ fn write(from: &Path, job: &Imported, out: &Path) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-const JOB: &str = "job.goal";
+pub(super) const JOB: &str = "job.goal";
 
 /// The largest file of a job.
 const GOAL_BYTES_MAX: u64 = 2 << 30;

@@ -130,10 +130,11 @@ pub fn job_scenario(from: &str, job: &str, ranks: usize) -> String {
 }
 
 /// `hosts` of the result are the ranks.
-fn imported(name: &str, graph: &JobGraph, notes: Vec<String>) -> Imported {
+pub(super) fn imported(name: &str, graph: &JobGraph, notes: Vec<String>) -> Imported {
     let mut text = format!("// Imported from {}.\n", name.rsplit('/').next().unwrap_or(name));
     text.push_str(&goal_text(graph));
-    Imported { text, summary: graph.to_string(), notes, hosts: (0..graph.ranks()).collect() }
+    let hosts = (0..graph.ranks()).collect();
+    Imported { text, summary: graph.to_string(), notes, hosts, links: Vec::new() }
 }
 
 fn of_file(name: &str, bad: &BadGoal) -> Box<ScenarioError> {

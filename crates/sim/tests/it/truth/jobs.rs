@@ -3,6 +3,7 @@
 
 use plimsoll_results::Digest;
 use plimsoll_results::outcome::QueryRecord;
+use plimsoll_scenario::import::htsim_connections;
 use plimsoll_sim::run_in_parts;
 use plimsoll_units::{Span, Time};
 
@@ -70,6 +71,47 @@ fn blocks_of_a_matrix_take_the_time_of_the_largest_row_or_column() {
         let run = collective(4, 100, &keys);
         assert_eq!(run.iterations[0].took, bound(packets), "{keys}");
         assert_eq!((run.iterations[0].bus_bytes, run.messages.len()), (packets * 4_096, messages), "{keys}");
+    }
+}
+
+#[test]
+fn flows_of_htsim_start_when_their_triggers_have_been_activated() {
+    // The bytes on the wire, once more the first packet, and 2 us.
+    let message = |bytes: u64| {
+        let first = bytes.min(4_096) + 64;
+        Span::from_ps((bytes + bytes.div_ceil(4_096) * 64 + first) * 80 + 2_000_000)
+    };
+    let barrier = "Nodes 4\nConnections 3\nTriggers 1\n0->1 id 1 start 0 size 1000000 send_done_trigger 1\n\
+                   2->1 id 2 start 0 size 1000000 send_done_trigger 1\n\
+                   1->3 id 3 trigger 1 size 500000 prio 5 msg 7\ntrigger id 1 barrier count 2\n";
+    // Both flows share the last link, as if they were one of which each half has a packet that is not full.
+    let both = message(1_000_000) + Span::from_ps((1_000_000 + 245 * 64) * 80);
+    let serial = "Nodes 4\nConnections 3\nTriggers 1\ntrigger id 9 multishot\n\
+                  0->1 id 1 start 5000000 size 40960 recv_done_trigger 9\n\
+                  0->2 id 2 trigger 9 size 8192 recv_done_trigger 9\n0->3 id 3 trigger 9 size 4096\n";
+    let told = message(1);
+    let chain = message(40_960) + told + message(8_192) + told + message(4_096);
+    // At the destination itself no message tells of it.
+    let relay = "Nodes 4\nConnections 4\nTriggers 2\ntrigger id 1 multishot\ntrigger id 2 oneshot\n\
+                 0->1 start 0 size 40960 recv_done_trigger 1\n2->1 start 0 size 4096 recv_done_trigger 1\n\
+                 1->3 trigger 1 size 8192\n1->0 trigger 1 size 8192 recv_done_trigger 2\n";
+    let relay = relay.replace("Connections 4", "Connections 5") + "0->3 trigger 2 size 4096\n";
+    // The flow of one packet arrives between others, and the one that starts last goes on.
+    let last = message(40_960) + Span::from_ps(4_160 * 80) + message(8_192) + message(4_096);
+    for (matrix, expected, notes) in [
+        (barrier, both + message(500_000), 2),
+        (serial, Span::from_us(5) + chain, 1),
+        (relay.as_str(), last, 0),
+    ] {
+        let traffic = htsim_connections("c.cm", matrix, None).unwrap();
+        assert_eq!((traffic.is_job, traffic.file.notes.len()), (true, notes), "{:?}", traffic.file.notes);
+        let run = run(&format!(
+            "version = 1\ntitle = 'triggers'\n[topology]\nkind = 'rack'\nhosts = 4\nrate = '100Gbps'\ndelay = '1us'\n\
+             [port.switch]\nbuffer = 'unlimited'\n[transport]\nkind = 'datagram'\nsegment = '4096B'\nheader = '64B'\n\
+             [workload.flows]\nkind = 'job'\npath = 'job.goal'\n[files.'job.goal']\ntext = \"\"\"\n{}\"\"\"\n",
+            traffic.file.text
+        ));
+        assert_eq!(run.iterations[0].took, expected, "{matrix}");
     }
 }
 
