@@ -21,7 +21,7 @@ pub use cdf::cdf;
 pub use connections::htsim_connections;
 pub use hpcc::{HpccConfig, HpccScenario, hpcc_flows, hpcc_topology};
 pub use htsim::htsim_topology;
-pub use jobs::{ChakraTraces, JobOptions, astra, goal, goal_files, job_scenario};
+pub use jobs::{ChakraTraces, ImportedJob, JobOptions, astra, goal, job_scenario, jobs, write_goal};
 
 /// A file of another simulator, converted to a graph file or a flow list.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -22,7 +22,7 @@ pub(crate) fn parse(file: &str, text: &str, ranks: u32) -> Result<Vec<u64>, Vec<
     let shape = format!("{ranks} rows of {ranks} sizes, one for each rank");
     let mut errors = Vec::new();
     let mut error = |span: Option<Range<usize>>, problem: String, allowed: &str| {
-        let place = Some(FilePlace { file: file.to_owned(), span });
+        let place = Some(FilePlace { file: file.to_owned(), span, line: None });
         let allowed = Some(allowed.to_owned());
         errors.push(InvalidWorkload { key: String::new(), problem, allowed, help: None, place });
     };
