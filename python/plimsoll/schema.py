@@ -66,6 +66,10 @@ class LeafSpineTopology(_LeafSpineTopology, total=False):
     """NICs of each host; default 1. With several, so many leaves in turn have the same hosts, each host with one
     NIC on each of them: the two switches of a dual-homed rack, or the rails of a training network. `paths.nics`
     says which NICs a connection takes."""
+    planes: bool
+    """Whether each NIC of the hosts has a network of its own: the leaves and spines of one number of NICs are a
+    plane, which no link connects with the others, and `spines` are divided among the planes. Default false:
+    every leaf is connected to every spine."""
     fabric_rate: Rate
     """Rate of a leaf-spine link; default: `rate`."""
     fabric_delay: Span
@@ -131,6 +135,35 @@ class DumbbellTopology(_DumbbellTopology, total=False):
     first."""
     bottleneck_delay: Span
     """One-way propagation of the link between the switches; default: `delay`."""
+
+
+class _DragonflyTopology(TypedDict):
+    kind: Literal["dragonfly"]
+    groups: int
+    """Number of groups."""
+    routers: int
+    """Routers of each group."""
+    hosts_per_router: int
+    """Hosts on each router."""
+    global_links: int
+    """Links of each router to other groups; those of a group are shared equally by the other groups."""
+    rate: Rate
+    """Rate of a host's link."""
+    delay: Span
+    """One-way propagation of a host's link."""
+
+
+class DragonflyTopology(_DragonflyTopology, total=False):
+    """Groups of routers with hosts: all routers of a group are connected, and all groups. Tier name: `router`.
+    Paths are minimal, so they cross one global link."""
+    local_rate: Rate
+    """Rate of a link in a group; default: `rate`."""
+    global_rate: Rate
+    """Rate of a link between groups; default: `rate`."""
+    local_delay: Span
+    """One-way propagation of a link in a group; default: `delay`."""
+    global_delay: Span
+    """One-way propagation of a link between groups; default: `delay`."""
 
 
 class _HybridTopology(TypedDict):
@@ -201,6 +234,10 @@ class LeafSpinePacketNetwork(_LeafSpinePacketNetwork, total=False):
     """NICs of each host; default 1. With several, so many leaves in turn have the same hosts, each host with one
     NIC on each of them: the two switches of a dual-homed rack, or the rails of a training network. `paths.nics`
     says which NICs a connection takes."""
+    planes: bool
+    """Whether each NIC of the hosts has a network of its own: the leaves and spines of one number of NICs are a
+    plane, which no link connects with the others, and `spines` are divided among the planes. Default false:
+    every leaf is connected to every spine."""
     fabric_rate: Rate
     """Rate of a leaf-spine link; default: `rate`."""
     fabric_delay: Span
@@ -2450,6 +2487,10 @@ class LeafSpineTopologyPartial(TypedDict, total=False):
     """NICs of each host; default 1. With several, so many leaves in turn have the same hosts, each host with one
     NIC on each of them: the two switches of a dual-homed rack, or the rails of a training network. `paths.nics`
     says which NICs a connection takes."""
+    planes: bool
+    """Whether each NIC of the hosts has a network of its own: the leaves and spines of one number of NICs are a
+    plane, which no link connects with the others, and `spines` are divided among the planes. Default false:
+    every leaf is connected to every spine."""
     rate: Rate
     """Rate of a host's link."""
     fabric_rate: Rate
@@ -2512,6 +2553,32 @@ class DumbbellTopologyPartial(TypedDict, total=False):
     """One-way propagation of the link between the switches; default: `delay`."""
 
 
+class DragonflyTopologyPartial(TypedDict, total=False):
+    """Groups of routers with hosts: all routers of a group are connected, and all groups. Tier name: `router`.
+    Paths are minimal, so they cross one global link."""
+    kind: Literal["dragonfly"]
+    groups: int
+    """Number of groups."""
+    routers: int
+    """Routers of each group."""
+    hosts_per_router: int
+    """Hosts on each router."""
+    global_links: int
+    """Links of each router to other groups; those of a group are shared equally by the other groups."""
+    rate: Rate
+    """Rate of a host's link."""
+    local_rate: Rate
+    """Rate of a link in a group; default: `rate`."""
+    global_rate: Rate
+    """Rate of a link between groups; default: `rate`."""
+    delay: Span
+    """One-way propagation of a host's link."""
+    local_delay: Span
+    """One-way propagation of a link in a group; default: `delay`."""
+    global_delay: Span
+    """One-way propagation of a link between groups; default: `delay`."""
+
+
 class HybridTopologyPartial(TypedDict, total=False):
     """Racks whose switches have uplinks to a packet network and to a circuit switch. Tier names: `tor`, `eps`,
     `ocs`; with `packet`, the tiers of that network in place of `eps`. A circuit leads from one host to another;
@@ -2567,6 +2634,10 @@ class LeafSpinePacketNetworkPartial(TypedDict, total=False):
     """NICs of each host; default 1. With several, so many leaves in turn have the same hosts, each host with one
     NIC on each of them: the two switches of a dual-homed rack, or the rails of a training network. `paths.nics`
     says which NICs a connection takes."""
+    planes: bool
+    """Whether each NIC of the hosts has a network of its own: the leaves and spines of one number of NICs are a
+    plane, which no link connects with the others, and `spines` are divided among the planes. Default false:
+    every leaf is connected to every spine."""
     rate: Rate
     """Rate of a host's link."""
     fabric_rate: Rate
@@ -4789,6 +4860,7 @@ Topology = Union[
     "FatTreeTopology",
     "ClosTopology",
     "DumbbellTopology",
+    "DragonflyTopology",
     "HybridTopology",
     "FileTopology",
 ]
@@ -5122,6 +5194,7 @@ TopologyPartial = Union[
     "FatTreeTopologyPartial",
     "ClosTopologyPartial",
     "DumbbellTopologyPartial",
+    "DragonflyTopologyPartial",
     "HybridTopologyPartial",
     "FileTopologyPartial",
 ]

@@ -167,6 +167,38 @@ fn every_transport_carries_a_job_on_any_threads() {
 }
 
 #[test]
+fn a_dragonfly_takes_the_hops_of_its_minimal_paths() {
+    // Links 0 and 1 of group 0 are at router 0 and lead to groups 1 and 2, links 2 and 3 at router 1 to groups 3 and 4.
+    for (to, links) in [("h1", 3), ("h3", 3), ("h2", 4), ("h6", 4), ("h7", 5)] {
+        let run = run(&format!(
+            "version = 1\ntitle = 'a dragonfly'\n\
+             [topology]\nkind = 'dragonfly'\ngroups = 5\nrouters = 2\nhosts_per_router = 1\nglobal_links = 2\n\
+             rate = '100Gbps'\ndelay = '1us'\nglobal_delay = '5us'\n\
+             [transport]\nkind = 'datagram'\nsegment = '4096B'\nheader = '64B'\n\
+             [workload.w]\nkind = 'collective'\noperation = 'broadcast'\nsize = '4096B'\nrun.hosts = ['h0', '{to}']\n"
+        ));
+        let global = if to == "h1" { Span::ZERO } else { Span::from_us(4) };
+        let expected = (Span::from_ps(4_160 * 80) + Span::from_us(1)) * links + global;
+        assert_eq!(run.iterations[0].took, expected, "{to}");
+    }
+}
+
+#[test]
+fn jobs_run_on_dragonflies_and_planes() {
+    for topology in [
+        "kind = 'dragonfly'\ngroups = 4\nrouters = 3\nhosts_per_router = 1\nglobal_links = 1",
+        "kind = 'leaf-spine'\nleaves = 8\nspines = 4\nhosts_per_leaf = 3\nnics = 4\nplanes = true",
+    ] {
+        let text = format!(
+            "version = 1\ntitle = 't'\npreset = 'uet'\n[run]\nduration = '1s'\n\
+             [topology]\n{topology}\nrate = '10Gbps'\ndelay = '2us'\n\
+             [workload.sum]\nkind = 'collective'\noperation = 'all-to-all'\nsize = '200KB'\nrun.iterations = 2\n"
+        );
+        ends_on_any_threads(topology, &text, None);
+    }
+}
+
+#[test]
 fn a_message_that_is_lost_for_good_leaves_its_iteration_open() {
     let lossy = "operation = 'all-reduce'\nsize = '1MiB'\nrun = { iterations = 5 }\n[run]\nduration = '100ms'\n\
                  [host]\nloss = 0.01";
