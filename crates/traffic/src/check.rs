@@ -76,7 +76,7 @@ pub struct FilePlace {
     pub line: Option<NumberedLine>,
 }
 
-/// A line of a file.
+/// A line of a file with its number.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NumberedLine {
     /// Its number, from 1 on.
@@ -87,7 +87,7 @@ pub struct NumberedLine {
 
 /// A file of a job, which may be too long for memory.
 pub struct JobFile<'a> {
-    /// The text.
+    /// The text, read as it is needed.
     pub input: Box<dyn BufRead + 'a>,
     /// Whether the scenario keeps the text, as it does with other files.
     pub is_kept: bool,

@@ -27,7 +27,8 @@ use crate::error::ScenarioError;
 
 type Failed = Box<ScenarioError>;
 
-const CONNECTION: &str = "SOURCE->DESTINATION, then `id N`, `start PICOSECONDS` or `trigger N`, `size BYTES`, `prio N`, `send_done_trigger N`";
+const CONNECTION: &str = "SOURCE->DESTINATION, then `id N`, `start PICOSECONDS` or `trigger N`, `size BYTES`, \
+                          `prio N`, `send_done_trigger N`";
 const TRIGGER: &str = "`trigger id N oneshot`, `multishot` or `barrier count N`";
 const FAILURE: &str = "`failure switch_type TOR|AGG|CORE switch_id N link_id N`";
 
@@ -90,7 +91,7 @@ struct Matrix<'a> {
 }
 
 struct Connection<'a> {
-    /// Its first word.
+    /// Its first word, `0->1`.
     word: &'a str,
     from: u32,
     to: u32,

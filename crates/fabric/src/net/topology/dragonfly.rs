@@ -1,12 +1,13 @@
-//! Groups of routers: each router is connected to all of its group, and each group to all others (Kim et al., ISCA 2008).
+//! Groups of routers: each router is connected to all of its group, and each group to all others (Kim et al., ISCA
+//! 2008).
 //!
 //! ```text
 //! global link k of a group, k = c (groups - 1) + o, is at router k / global_links, and leads o + 1 groups further on;
 //! there it is link k' with o' = groups - 2 - o and the same c
 //! ```
 //!
-//! Paths are minimal: a local link to a router with a global link to the other group, the global link, and a local link,
-//! each of them only where it is needed. Two global links that would be fewer hops are no path.
+//! Paths are minimal: a local link to a router with a global link to the other group, the global link, and a local
+//! link, each of them only where it is needed. Two global links that would be fewer hops are no path.
 //!
 //! Ports after the NICs and the ports towards hosts, router by router: local, then global.
 
@@ -24,7 +25,7 @@ use crate::Unbuildable;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Dragonfly {
-    /// Number of groups.
+    /// Number of groups of routers.
     pub groups: u32,
     /// Routers of each group.
     pub routers: u32,

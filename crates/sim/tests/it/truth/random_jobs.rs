@@ -72,7 +72,7 @@ fn training() -> impl Strategy<Value = String> {
     )
 }
 
-/// Messages between three ranks, each after or at the beginning of some earlier operation of its ends, and computations.
+/// Computations and messages of three ranks, each after the end or the beginning of some earlier operation there.
 fn goal() -> impl Strategy<Value = String> {
     let message = (0u32..3, 1u32..3, 1u32..30_000, 0u32..2, 0u32..3, any::<[u8; 2]>());
     proptest::collection::vec(message, 1..20).prop_map(|messages| {
