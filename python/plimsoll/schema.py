@@ -66,6 +66,10 @@ class LeafSpineTopology(_LeafSpineTopology, total=False):
     """NICs of each host; default 1. With several, so many leaves in turn have the same hosts, each host with one
     NIC on each of them: the two switches of a dual-homed rack, or the rails of a training network. `paths.nics`
     says which NICs a connection takes."""
+    planes: bool
+    """Whether each NIC of the hosts has a network of its own: the leaves and spines of one number of NICs are a
+    plane, which no link connects with the others, and `spines` are divided among the planes. Default false:
+    every leaf is connected to every spine."""
     fabric_rate: Rate
     """Rate of a leaf-spine link; default: `rate`."""
     fabric_delay: Span
@@ -131,6 +135,35 @@ class DumbbellTopology(_DumbbellTopology, total=False):
     first."""
     bottleneck_delay: Span
     """One-way propagation of the link between the switches; default: `delay`."""
+
+
+class _DragonflyTopology(TypedDict):
+    kind: Literal["dragonfly"]
+    groups: int
+    """Number of groups."""
+    routers: int
+    """Routers of each group."""
+    hosts_per_router: int
+    """Hosts on each router."""
+    global_links: int
+    """Links of each router to other groups; those of a group are shared equally by the other groups."""
+    rate: Rate
+    """Rate of a host's link."""
+    delay: Span
+    """One-way propagation of a host's link."""
+
+
+class DragonflyTopology(_DragonflyTopology, total=False):
+    """Groups of routers with hosts: all routers of a group are connected, and all groups. Tier name: `router`.
+    Paths are minimal, so they cross one global link."""
+    local_rate: Rate
+    """Rate of a link in a group; default: `rate`."""
+    global_rate: Rate
+    """Rate of a link between groups; default: `rate`."""
+    local_delay: Span
+    """One-way propagation of a link in a group; default: `delay`."""
+    global_delay: Span
+    """One-way propagation of a link between groups; default: `delay`."""
 
 
 class _HybridTopology(TypedDict):
@@ -201,6 +234,10 @@ class LeafSpinePacketNetwork(_LeafSpinePacketNetwork, total=False):
     """NICs of each host; default 1. With several, so many leaves in turn have the same hosts, each host with one
     NIC on each of them: the two switches of a dual-homed rack, or the rails of a training network. `paths.nics`
     says which NICs a connection takes."""
+    planes: bool
+    """Whether each NIC of the hosts has a network of its own: the leaves and spines of one number of NICs are a
+    plane, which no link connects with the others, and `spines` are divided among the planes. Default false:
+    every leaf is connected to every spine."""
     fabric_rate: Rate
     """Rate of a leaf-spine link; default: `rate`."""
     fabric_delay: Span
@@ -2011,6 +2048,9 @@ class CollectiveWorkload(_CollectiveWorkload, total=False):
     size: Bytes
     """The size, as nccl-tests counts it: the array of a rank, of which a reduce-scatter leaves it a part, an
     all-gather brings it the parts of all, and an all-to-all has a block for each rank. A barrier has none."""
+    matrix: str
+    """CSV with the blocks of an `all-to-all` in place of `size` (all-to-all-v), relative to the scenario: a row for
+    each rank with the bytes that it sends to each, of which its own stay with it."""
     chunks: int
     """The parts that run the schedule beside each other (channels): 1 or more. Default 1."""
     reduce_per_byte: Span
@@ -2447,6 +2487,10 @@ class LeafSpineTopologyPartial(TypedDict, total=False):
     """NICs of each host; default 1. With several, so many leaves in turn have the same hosts, each host with one
     NIC on each of them: the two switches of a dual-homed rack, or the rails of a training network. `paths.nics`
     says which NICs a connection takes."""
+    planes: bool
+    """Whether each NIC of the hosts has a network of its own: the leaves and spines of one number of NICs are a
+    plane, which no link connects with the others, and `spines` are divided among the planes. Default false:
+    every leaf is connected to every spine."""
     rate: Rate
     """Rate of a host's link."""
     fabric_rate: Rate
@@ -2509,6 +2553,32 @@ class DumbbellTopologyPartial(TypedDict, total=False):
     """One-way propagation of the link between the switches; default: `delay`."""
 
 
+class DragonflyTopologyPartial(TypedDict, total=False):
+    """Groups of routers with hosts: all routers of a group are connected, and all groups. Tier name: `router`.
+    Paths are minimal, so they cross one global link."""
+    kind: Literal["dragonfly"]
+    groups: int
+    """Number of groups."""
+    routers: int
+    """Routers of each group."""
+    hosts_per_router: int
+    """Hosts on each router."""
+    global_links: int
+    """Links of each router to other groups; those of a group are shared equally by the other groups."""
+    rate: Rate
+    """Rate of a host's link."""
+    local_rate: Rate
+    """Rate of a link in a group; default: `rate`."""
+    global_rate: Rate
+    """Rate of a link between groups; default: `rate`."""
+    delay: Span
+    """One-way propagation of a host's link."""
+    local_delay: Span
+    """One-way propagation of a link in a group; default: `delay`."""
+    global_delay: Span
+    """One-way propagation of a link between groups; default: `delay`."""
+
+
 class HybridTopologyPartial(TypedDict, total=False):
     """Racks whose switches have uplinks to a packet network and to a circuit switch. Tier names: `tor`, `eps`,
     `ocs`; with `packet`, the tiers of that network in place of `eps`. A circuit leads from one host to another;
@@ -2564,6 +2634,10 @@ class LeafSpinePacketNetworkPartial(TypedDict, total=False):
     """NICs of each host; default 1. With several, so many leaves in turn have the same hosts, each host with one
     NIC on each of them: the two switches of a dual-homed rack, or the rails of a training network. `paths.nics`
     says which NICs a connection takes."""
+    planes: bool
+    """Whether each NIC of the hosts has a network of its own: the leaves and spines of one number of NICs are a
+    plane, which no link connects with the others, and `spines` are divided among the planes. Default false:
+    every leaf is connected to every spine."""
     rate: Rate
     """Rate of a host's link."""
     fabric_rate: Rate
@@ -4300,6 +4374,9 @@ class CollectiveWorkloadPartial(TypedDict, total=False):
     size: Bytes
     """The size, as nccl-tests counts it: the array of a rank, of which a reduce-scatter leaves it a part, an
     all-gather brings it the parts of all, and an all-to-all has a block for each rank. A barrier has none."""
+    matrix: str
+    """CSV with the blocks of an `all-to-all` in place of `size` (all-to-all-v), relative to the scenario: a row for
+    each rank with the bytes that it sends to each, of which its own stay with it."""
     chunks: int
     """The parts that run the schedule beside each other (channels): 1 or more. Default 1."""
     reduce_per_byte: Span
@@ -4783,6 +4860,7 @@ Topology = Union[
     "FatTreeTopology",
     "ClosTopology",
     "DumbbellTopology",
+    "DragonflyTopology",
     "HybridTopology",
     "FileTopology",
 ]
@@ -5116,6 +5194,7 @@ TopologyPartial = Union[
     "FatTreeTopologyPartial",
     "ClosTopologyPartial",
     "DumbbellTopologyPartial",
+    "DragonflyTopologyPartial",
     "HybridTopologyPartial",
     "FileTopologyPartial",
 ]

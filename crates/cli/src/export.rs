@@ -80,16 +80,16 @@ fn goal(args: &Args, registry: &Registry) -> Done {
     let scenario = plimsoll_shipped::load(registry, &args.run, &Overrides::default())
         .map_err(|errors| BadScenario::new(args.run.display().to_string(), "exported", errors))?;
     let model = scenario.points().first().map(|point| &point.model);
-    let jobs = model.map(import::goal_files).unwrap_or_default();
+    let jobs = model.map(import::jobs).unwrap_or_default();
     if jobs.is_empty() {
         anyhow::bail!("{} has no job: workloads of kind collective, training or job are", args.run.display());
     }
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from("."));
     fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
-    for (name, text) in jobs {
+    for (name, graph) in jobs {
         let path = out.join(format!("{name}.goal"));
-        output::write_whole(&path, &text)?;
-        note!("{}: {} lines", path.display(), text.lines().count());
+        output::write_whole_by(&path, |file| import::write_goal(graph, file))?;
+        note!("{}: {graph}", path.display());
     }
     Ok(ExitCode::SUCCESS)
 }

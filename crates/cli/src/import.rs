@@ -6,7 +6,6 @@ mod jobs;
 mod metrics;
 mod shared;
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,7 +14,7 @@ use anyhow::Context;
 use clap::Subcommand;
 use plimsoll_files::Origin;
 use plimsoll_process::note;
-use plimsoll_scenario::import::{self, HpccConfig, Imported};
+use plimsoll_scenario::import::{self, HpccConfig, Imported, ImportedTraffic};
 use plimsoll_scenario::{Overrides, Registry, Scenario, ScenarioError};
 use plimsoll_units::whole;
 
@@ -86,7 +85,7 @@ enum From {
 }
 
 type Reader = fn(&str, &str) -> Result<Imported, Box<ScenarioError>>;
-type FlowReader = fn(&str, &str, Option<&BTreeSet<u32>>) -> Result<Imported, Box<ScenarioError>>;
+type TrafficReader = fn(&str, &str, Option<&Imported>) -> Result<ImportedTraffic, Box<ScenarioError>>;
 
 pub fn run(args: &Args, registry: &Registry) -> Done {
     memory::watch_by_default()?;
@@ -101,7 +100,10 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
             hpcc(registry, config, topology.as_deref(), flows.as_deref(), out)
         }
         From::Hpcc { config: None, topology, flows, out } => {
-            folder(topology.as_deref(), import::hpcc_topology, flows.as_deref(), import::hpcc_flows, out)
+            let read_flows: TrafficReader = |name, text, topology| {
+                import::hpcc_flows(name, text, topology.map(|topology| &topology.hosts)).map(Imported::into)
+            };
+            folder(topology.as_deref(), import::hpcc_topology, flows.as_deref(), read_flows, out)
         }
         From::Htsim { topology, connections, out } => folder(
             topology.as_deref(),
@@ -165,47 +167,49 @@ fn folder(
     topology: Option<&Path>,
     read_topology: Reader,
     flows: Option<&Path>,
-    read_flows: FlowReader,
+    read_flows: TrafficReader,
     out: &Path,
 ) -> Done {
     let network = topology.map(|path| read(path, read_topology)).transpose()?;
-    let list = flows
-        .map(|path| {
-            read(path, |name, text| read_flows(name, text, network.as_ref().map(|network| &network.hosts)))
-        })
-        .transpose()?;
+    let traffic =
+        flows.map(|path| read(path, |name, text| read_flows(name, text, network.as_ref()))).transpose()?;
     fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
-    for (name, imported) in [(NETWORK, &network), (FLOWS, &list)] {
-        if let Some(imported) = imported {
-            write(&out.join(name), imported)?;
-        }
+    if let Some(network) = &network {
+        write(&out.join(NETWORK), network)?;
     }
-    if let (Some(topology), Some(flows)) = (topology, flows) {
+    if let Some(traffic) = &traffic {
+        write(&out.join(if traffic.is_job { jobs::JOB } else { FLOWS }), &traffic.file)?;
+    }
+    if let (Some(topology), Some(flows), Some(traffic)) = (topology, flows, &traffic) {
         let path = out.join(SCENARIO);
-        let name =
-            |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().replace(['"', '\\'], "");
-        output::write_whole(
-            &path,
-            &format!(
-                "version = 1\ntitle = \"Imported from {} and {}\"\n\n[topology]\nkind = \"file\"\npath = \
-                 \"{NETWORK}\"\n\n[workload.flows]\nkind = \"flow-list\"\npath = \"{FLOWS}\"\n",
-                name(topology),
-                name(flows)
-            ),
-        )?;
+        output::write_whole(&path, &scenario_of(topology, flows, traffic))?;
         note!("{}: switches and transport are Plimsoll's defaults; `plimsoll run` runs it", path.display());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the scenario of a network and its traffic.
+fn scenario_of(topology: &Path, flows: &Path, traffic: &ImportedTraffic) -> String {
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().replace(['"', '\\'], "");
+    let (kind, file) = if traffic.is_job { ("job", jobs::JOB) } else { ("flow-list", FLOWS) };
+    let faults: String = traffic
+        .dead_links
+        .iter()
+        .map(|(from, to)| format!("\n[[fault]]\nfrom = \"{from}\"\nto = \"{to}\"\ndown = true\n"))
+        .collect();
+    format!(
+        "version = 1\ntitle = \"Imported from {} and {}\"\n\n[topology]\nkind = \"file\"\npath = \
+         \"{NETWORK}\"\n\n[workload.flows]\nkind = \"{kind}\"\npath = \"{file}\"\n{faults}",
+        name(topology),
+        name(flows)
+    )
 }
 
 const NETWORK: &str = "network.toml";
 const FLOWS: &str = "flows.csv";
 const SCENARIO: &str = "scenario.toml";
 
-fn read(
-    path: &Path,
-    reader: impl Fn(&str, &str) -> Result<Imported, Box<ScenarioError>>,
-) -> anyhow::Result<Imported> {
+fn read<T>(path: &Path, reader: impl Fn(&str, &str) -> Result<T, Box<ScenarioError>>) -> anyhow::Result<T> {
     let text = output::read_text(path, Origin::Argument)?;
     let name = path.display().to_string();
     reader(&name, &text).map_err(|error| BadScenario::new(name, "imported", vec![*error]).into())

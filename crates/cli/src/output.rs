@@ -1,7 +1,7 @@
 //! Writes to stdout; no other module does.
 
 use std::fs;
-use std::io::{self, IsTerminal, Write as _};
+use std::io::{self, BufWriter, IsTerminal, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -85,11 +85,26 @@ pub fn print(text: &str) -> anyhow::Result<()> {
 /// # Errors
 /// Returns an error if the file cannot be written; the error names it.
 pub fn write_whole(path: &Path, text: &str) -> anyhow::Result<()> {
+    write_whole_by(path, |file| file.write_all(text.as_bytes()))
+}
+
+/// Writes a file like [`write_whole`], with the text that `write` writes.
+///
+/// # Errors
+/// Returns an error if the file cannot be written; the error names it.
+pub fn write_whole_by(
+    path: &Path,
+    write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
+) -> anyhow::Result<()> {
     let mut unfinished = path.as_os_str().to_owned();
     unfinished.push(".unfinished");
     let unfinished = PathBuf::from(unfinished);
     let written = plimsoll_files::create(&unfinished, Origin::Folder)
-        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .and_then(|file| {
+            let mut file = BufWriter::new(file);
+            write(&mut file)?;
+            file.flush()
+        })
         .and_then(|()| fs::rename(&unfinished, path));
     if written.is_err() {
         // The unfinished file only takes space, so an error here is ignored.

@@ -27,7 +27,7 @@ use plimsoll_units::Span;
 use crate::error::{Report, did_you_mean};
 use crate::files::ScenarioFiles;
 use crate::graph;
-use crate::model::{Graph, Model, QueueOrder, Topology};
+use crate::model::{Graph, Model, NicChoice, QueueOrder, Topology};
 use crate::node::{ValueNode, dotted};
 use crate::source::ScenarioTexts;
 
@@ -200,6 +200,12 @@ impl Checker<'_> {
     fn several_nics(&mut self, model: &Model) {
         if model.topology.nics() == topology::HostNics::One {
             return;
+        }
+        if matches!(&model.topology, Topology::LeafSpine(network) if network.planes)
+            && model.paths.nics == NicChoice::Hash
+        {
+            let problem = "ends whose NICs no link connects, as each has a plane of its own";
+            self.error(&["paths", "nics"], problem, "\"rail\", or a topology without `planes`");
         }
         let host = &model.host;
         let stack = host.bursts().is_some_and(NicBurstParams::has_stack);

@@ -2,14 +2,16 @@
 //! with a caret under the culprit.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 pub use plimsoll_text::spelling::did_you_mean;
 pub(crate) use plimsoll_text::spelling::nearest;
 use plimsoll_text::{printable, shortened};
+use plimsoll_traffic::check::NumberedLine;
 
 use crate::node::ValueNode;
-use crate::source::{ScenarioTexts, ValueOrigin};
+use crate::source::{ScenarioTexts, SourceLayer, ValueOrigin};
 
 /// One error in a scenario, with its place, the allowed values and the nearest spelling.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -102,6 +104,14 @@ impl Report {
             underlined: place.width,
             ..Report::default()
         }
+    }
+
+    /// A report without a message about a part of a line.
+    pub(crate) fn in_line(file: &str, line: &NumberedLine, span: Range<usize>) -> Report {
+        let mut sources = ScenarioTexts::default();
+        let source = sources.add(file, line.text.as_str());
+        let origin = ValueOrigin { source, span, layer: SourceLayer::File(0) };
+        Report { line: line.number, ..Report::at(&sources, &origin, "", "") }
     }
 
     /// A report about a line of a file whose text must not be quoted.

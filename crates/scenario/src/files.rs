@@ -6,11 +6,12 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, BufReader, Cursor, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use plimsoll_files::Origin;
+use plimsoll_traffic::check::JobFile;
 
 use crate::node::{quoted_key, toml_string};
 
@@ -62,6 +63,23 @@ impl ScenarioFiles {
         self.read_up_to(name, FLOW_LIST_MAX)
     }
 
+    /// The text of a job, which is not kept where it is longer than that of a flow list.
+    pub(crate) fn open_job(&self, name: &str) -> io::Result<JobFile<'_>> {
+        let is_text = self.embedded.contains_key(name) || self.given.contains_key(name);
+        let path = self.base_dir.join(name);
+        let length = if is_text { 0 } else { path.metadata().map_or(0, |about| about.len()) };
+        if length <= FLOW_LIST_MAX {
+            let text = self.read_flow_list(name)?;
+            return Ok(JobFile { input: Box::new(Cursor::new(text)), is_kept: true });
+        }
+        if length > JOB_MAX {
+            let problem = format!("it has {length} bytes, where at most {JOB_MAX} fit");
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, problem));
+        }
+        let file = plimsoll_files::open_to_read(&path, Origin::Name)?;
+        Ok(JobFile { input: Box::new(BufReader::new(file.take(JOB_MAX))), is_kept: false })
+    }
+
     fn read_up_to(&self, name: &str, most: u64) -> io::Result<String> {
         if let Some(text) = self.embedded.get(name) {
             return Ok(text.clone());
@@ -97,6 +115,9 @@ pub(crate) const FILE_MAX: u64 = 16 << 20;
 
 /// Bytes of a flow list: some three million flows.
 pub(crate) const FLOW_LIST_MAX: u64 = 128 << 20;
+
+/// Bytes of a job: some hundred million operations.
+const JOB_MAX: u64 = 4 << 30;
 
 /// Bytes of a scenario, which may carry the files that it names.
 const SCENARIO_MAX: u64 = 256 << 20;

@@ -12,14 +12,16 @@ use crate::error::{Report, ScenarioError};
 use crate::source::{ScenarioTexts, SourceLayer, ValueOrigin};
 
 mod cdf;
+mod connections;
 mod hpcc;
 mod htsim;
 mod jobs;
 
 pub use cdf::cdf;
+pub use connections::htsim_connections;
 pub use hpcc::{HpccConfig, HpccScenario, hpcc_flows, hpcc_topology};
-pub use htsim::{htsim_connections, htsim_topology};
-pub use jobs::{ChakraTraces, JobOptions, astra, goal, goal_files, job_scenario};
+pub use htsim::htsim_topology;
+pub use jobs::{ChakraTraces, ImportedJob, JobOptions, astra, goal, job_scenario, jobs, write_goal};
 
 /// A file of another simulator, converted to a graph file or a flow list.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,6 +34,25 @@ pub struct Imported {
     pub notes: Vec<String>,
     /// The numbers that the other file gives its hosts, if it is a topology.
     pub hosts: BTreeSet<u32>,
+    /// The ends of each link, if it is a topology.
+    pub links: Vec<(String, String)>,
+}
+
+/// Traffic of another simulator.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ImportedTraffic {
+    /// The flow list or the GOAL file.
+    pub file: Imported,
+    /// Whether it is a job, in which messages wait for others.
+    pub is_job: bool,
+    /// The ends of the links that are dead from the beginning on.
+    pub dead_links: Vec<(String, String)>,
+}
+
+impl From<Imported> for ImportedTraffic {
+    fn from(flows: Imported) -> ImportedTraffic {
+        ImportedTraffic { file: flows, is_job: false, dead_links: Vec::new() }
+    }
 }
 
 /// A text, read line by line; its errors point at the word at fault.
@@ -135,7 +156,9 @@ impl GraphText {
             counted(links.len() as u64, "link")
         );
         let number = |name: &String| name.strip_prefix('h')?.parse().ok();
-        Imported { text, summary, notes, hosts: hosts.iter().filter_map(number).collect() }
+        let hosts = hosts.iter().filter_map(number).collect();
+        let links = links.into_iter().map(|(from, to, _, _)| (from, to)).collect();
+        Imported { text, summary, notes, hosts, links }
     }
 }
 
@@ -161,5 +184,6 @@ fn flow_list(flows: &[(u64, u32, u32, u64, String)], notes: Vec<String>) -> Impo
     for (start, source, destination, size, class) in flows {
         let _ = writeln!(text, "{start}ps,h{source},h{destination},{size}B,{class}");
     }
-    Imported { text, summary: counted(flows.len() as u64, "flow"), notes, hosts: BTreeSet::new() }
+    let summary = counted(flows.len() as u64, "flow");
+    Imported { text, summary, notes, hosts: BTreeSet::new(), links: Vec::new() }
 }

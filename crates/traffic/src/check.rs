@@ -2,7 +2,7 @@
 //! scenario adds file and line.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
+use std::io::{self, BufRead};
 use std::ops::Range;
 
 use plimsoll_text::spelling::did_you_mean;
@@ -41,6 +41,12 @@ pub trait FileReader {
     /// # Errors
     /// Fails if the file cannot be read or is too large.
     fn read_flow_list(&self, name: &str) -> io::Result<String>;
+
+    /// Opens the file of a job.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be opened or is too large.
+    fn open_job(&self, name: &str) -> io::Result<JobFile<'_>>;
 }
 
 /// A value of a workload's table that is invalid, or valid and probably not meant.
@@ -63,9 +69,28 @@ pub struct InvalidWorkload {
 pub struct FilePlace {
     /// The name of the file as the scenario writes it.
     pub file: String,
-    /// The bytes of the file that are wrong; `None` where the first line is wrong and must not be quoted, because
-    /// the file may be of any kind.
+    /// The bytes of the file that are wrong, or of `line`; `None` where the first line is wrong and must not be quoted,
+    /// because the file may be of any kind.
     pub span: Option<Range<usize>>,
+    /// The line with the place, of a file that may be too long to be read again.
+    pub line: Option<NumberedLine>,
+}
+
+/// A line of a file with its number.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NumberedLine {
+    /// Its number, from 1 on.
+    pub number: usize,
+    /// Its text, without its end.
+    pub text: String,
+}
+
+/// A file of a job, which may be too long for memory.
+pub struct JobFile<'a> {
+    /// The text, read as it is needed.
+    pub input: Box<dyn BufRead + 'a>,
+    /// Whether the scenario keeps the text, as it does with other files.
+    pub is_kept: bool,
 }
 
 /// The demand of a checked workload, which the scenario sums over workloads.
@@ -139,6 +164,24 @@ impl<'a> WorkloadCheck<'a> {
     pub fn flow_list(&mut self, key: &str, file: &str) -> Option<String> {
         match self.files.read_flow_list(file) {
             Ok(text) => Some(text),
+            Err(error) => {
+                let problem = format!("cannot read \"{file}\": {error}");
+                self.error(key, problem, "a file, its path relative to the scenario");
+                None
+            }
+        }
+    }
+
+    /// Opens the file of a job that a key names, or reports that it cannot be read.
+    pub fn job_file(&mut self, key: &str, file: &str) -> Option<Box<dyn BufRead + 'a>> {
+        match self.files.open_job(file) {
+            Ok(JobFile { input, is_kept }) => {
+                if !is_kept {
+                    let problem = format!("\"{file}\" is too long to be kept with results");
+                    self.warn(key, problem, "keep the file: a run directory does not have it");
+                }
+                Some(input)
+            }
             Err(error) => {
                 let problem = format!("cannot read \"{file}\": {error}");
                 self.error(key, problem, "a file, its path relative to the scenario");

@@ -16,6 +16,7 @@ pub mod goal;
 pub mod goal_binary;
 pub mod graph;
 mod matching;
+pub(crate) mod matrix;
 pub mod placement;
 pub mod run;
 pub mod schedule;

@@ -30,7 +30,7 @@ pub(crate) fn parse<T>(
     let mut rows = rows(text, Some(b'#'));
     if rows.next().is_none_or(|row| row.cells().join(",") != header) {
         // Without our columns it may be a file of any kind, of which nothing is quoted.
-        let place = FilePlace { file: file.to_owned(), span: None };
+        let place = FilePlace { file: file.to_owned(), span: None, line: None };
         return Err(vec![at(place, "the columns are not known", Some(header))]);
     }
     let mut errors = Vec::new();
@@ -76,7 +76,7 @@ impl ListedRow<'_> {
         problem: impl Into<String>,
         allowed: Option<&str>,
     ) -> Box<InvalidWorkload> {
-        Box::new(at(FilePlace { file: self.file.to_owned(), span: Some(span) }, problem, allowed))
+        Box::new(at(FilePlace { file: self.file.to_owned(), span: Some(span), line: None }, problem, allowed))
     }
 
     /// Returns the number of the host that a cell names.

@@ -5,7 +5,7 @@ use std::io;
 
 use plimsoll_units::{Bytes, Rate, Span, Streams, Time};
 
-use crate::check::{FileReader, WorkloadCheck};
+use crate::check::{FileReader, JobFile, WorkloadCheck};
 use crate::facts::{NetworkFacts, TopologyCut};
 use crate::record::Records;
 use crate::{Actions, Opened, Traffic, TrafficSpec, Workload, WorkloadSpec};
@@ -45,6 +45,10 @@ impl FileReader for NoFiles {
     }
 
     fn read_flow_list(&self, _: &str) -> io::Result<String> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    fn open_job(&self, _: &str) -> io::Result<JobFile<'_>> {
         Err(io::ErrorKind::NotFound.into())
     }
 }

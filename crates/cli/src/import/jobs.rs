@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,7 +10,7 @@ use anyhow::{Context, anyhow, bail};
 use plimsoll_files::Origin;
 use plimsoll_process::note;
 use plimsoll_scenario::ScenarioError;
-use plimsoll_scenario::import::{self, ChakraTraces, Imported, JobOptions};
+use plimsoll_scenario::import::{self, ChakraTraces, ImportedJob, JobOptions};
 use plimsoll_units::whole;
 
 use super::SCENARIO;
@@ -84,10 +85,17 @@ impl ScheduleArgs {
 impl GoalArgs {
     pub fn run(&self) -> Done {
         let name = self.file.display().to_string();
-        let bytes = plimsoll_files::read(&self.file, Origin::Argument, GOAL_BYTES_MAX)
-            .with_context(|| format!("cannot read {name}"))?;
-        let imported = import::goal(&name, &bytes).map_err(|error| bad(&name, *error))?;
-        write(&self.file, &imported, &self.out)
+        let cannot = || format!("cannot read {name}");
+        let file = plimsoll_files::open_to_read(&self.file, Origin::Argument).with_context(cannot)?;
+        let imported = if file.metadata().with_context(cannot)?.is_file() {
+            import::goal(&name, BufReader::new(file))
+        } else {
+            // The binary form has its ranks in any order, and a pipe has one.
+            let mut bytes = Vec::new();
+            file.take(GOAL_BYTES_MAX).read_to_end(&mut bytes).with_context(cannot)?;
+            import::goal(&name, Cursor::new(bytes))
+        };
+        write(&self.file, &imported.map_err(|error| bad(&name, *error))?, &self.out)
     }
 }
 
@@ -127,9 +135,9 @@ impl ChakraArgs {
         let mut traces = ChakraTraces::default();
         for path in files.values() {
             let name = path.display().to_string();
-            let bytes = plimsoll_files::read(path, Origin::Folder, GOAL_BYTES_MAX)
+            let file = plimsoll_files::open_to_read(path, Origin::Folder)
                 .with_context(|| format!("cannot read {name}"))?;
-            traces.add(&name, bytes.as_slice()).map_err(|error| bad(&name, *error))?;
+            traces.add(&name, BufReader::new(file)).map_err(|error| bad(&name, *error))?;
         }
         let imported = traces.finish(&folder, &groups, self.schedule.options()?);
         write(&self.folder, &imported.map_err(|error| bad(&folder, *error))?, &self.out)
@@ -147,17 +155,22 @@ fn bad(name: &str, error: ScenarioError) -> BadScenario {
     BadScenario::new(name.to_owned(), "imported", vec![error])
 }
 
-fn write(from: &Path, job: &Imported, out: &Path) -> Done {
+fn write(from: &Path, job: &ImportedJob, out: &Path) -> Done {
     fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
-    super::write(&out.join(JOB), job)?;
+    let path = out.join(JOB);
+    output::write_whole_by(&path, |file| job.write(file))?;
+    note!("{}: {}", path.display(), job.graph());
+    for note in &job.notes {
+        note!("warning: {note}");
+    }
     let scenario = out.join(SCENARIO);
     let from = from.file_name().unwrap_or_default().to_string_lossy();
-    output::write_whole(&scenario, &import::job_scenario(&from, JOB, job.hosts.len()))?;
+    output::write_whole(&scenario, &import::job_scenario(&from, JOB, job.graph().ranks() as usize))?;
     note!("{}: one switch and DCQCN, to be changed; `plimsoll run` runs it", scenario.display());
     Ok(ExitCode::SUCCESS)
 }
 
-const JOB: &str = "job.goal";
+pub(super) const JOB: &str = "job.goal";
 
-/// The largest file of a job.
+/// The most bytes of a job from a pipe.
 const GOAL_BYTES_MAX: u64 = 2 << 30;

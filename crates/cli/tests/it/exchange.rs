@@ -31,6 +31,28 @@ fn flows_go_in_and_completion_times_come_out() {
 }
 
 #[test]
+fn triggers_become_a_job_and_failures_faults() {
+    let place = Place::new();
+    place.write(
+        "t.topo",
+        "Nodes 4\nTiers 2\nPodsize 4\nTier 0\nDownlink_speed_Gbps 100\nRadix_Down 2\nRadix_Up 2\n\
+         Downlink_Latency_ns 1000\nTier 1\nDownlink_speed_Gbps 100\nRadix_Down 2\nDownlink_Latency_ns 1000\n",
+    );
+    place.write(
+        "c.cm",
+        "Nodes 4\nConnections 2\nTriggers 1\nFailures 1\n0->2 start 0 size 5000 send_done_trigger 1\n\
+         2->0 trigger 1 size 5000\ntrigger id 1 oneshot\nfailure switch_type TOR switch_id 1 link_id 1\n",
+    );
+    place
+        .plimsoll(&["import", "htsim", "--topology", "t.topo", "--connections", "c.cm", "--out", "in"])
+        .ends_with(0)
+        .says("in/job.goal: 4 ranks, 4 operations, 2 messages")
+        .says("warning: `send_done_trigger` is activated when the flow has arrived");
+    assert!(place.read("in/scenario.toml").contains("from = \"tor1\"\nto = \"agg1\"\ndown = true"));
+    place.plimsoll(&["run", "in/scenario.toml", "--out", "out", "--quiet"]).ends_with(0);
+}
+
+#[test]
 fn what_cannot_be_imported_is_told_and_leaves_nothing() {
     let place = Place::new();
     place.write("bad.cm", "Nodes 4\nConnections 1\n0->9 start 0 size 5\n");

@@ -9,6 +9,7 @@
 
 mod arithmetic;
 mod clos;
+mod dragonfly;
 mod dumbbell;
 mod fat_tree;
 pub mod file;
@@ -41,6 +42,7 @@ registry::topologies! {
     FatTree "fat-tree" in fat_tree;
     Clos "clos" in clos;
     Dumbbell "dumbbell" in dumbbell;
+    Dragonfly "dragonfly" in dragonfly;
     Hybrid "hybrid" in hybrid;
     File "file" in file;
 }
@@ -78,6 +80,7 @@ enum Paths {
     LeafSpine(leaf_spine::NextHops),
     Clos(clos::NextHops),
     Dumbbell(dumbbell::NextHops),
+    Dragonfly(dragonfly::NextHops),
     Hybrid(HybridHops),
     Graph(graph::NextHops),
 }
@@ -265,6 +268,7 @@ impl Network {
             Paths::LeafSpine(hops) => hops.choices(switch, dst.0),
             Paths::Clos(hops) => hops.choices(switch, dst.0),
             Paths::Dumbbell(hops) => hops.choices(switch, dst.0),
+            Paths::Dragonfly(hops) => hops.choices(switch, dst.0),
             Paths::Hybrid(hops) => hops.choices(switch, dst.0),
             Paths::Graph(hops) => hops.choices(switch, dst.0),
         }
@@ -281,6 +285,7 @@ impl Network {
     fn port_at(&self, place: u32) -> PortId {
         match &self.paths {
             Paths::Graph(hops) => PortId(hops.port(place)),
+            Paths::Dragonfly(hops) => PortId(hops.port(place)),
             Paths::Hybrid(hops) => hops.port(place),
             _ => PortId(place),
         }
@@ -351,7 +356,7 @@ impl Network {
     /// Returns the links among which packets from `src` to `dst` choose at the tiers on their way, where labels can
     /// name all of these paths (`PathLabel`); `None` elsewhere.
     pub fn path_choices(&self, src: HostId, dst: HostId) -> Option<PathChoices> {
-        if matches!(self.paths, Paths::Graph(_) | Paths::Hybrid(_)) {
+        if matches!(self.paths, Paths::Graph(_) | Paths::Dragonfly(_) | Paths::Hybrid(_)) {
             return None;
         }
         let mut links = [1_u16; 2];

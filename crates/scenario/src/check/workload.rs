@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_traffic::Workload;
 use plimsoll_traffic::check::{
-    Directed, FileReader, InvalidWorkload, WorkloadCheck, WorkloadDemand, busiest_cut,
+    Directed, FileReader, InvalidWorkload, JobFile, WorkloadCheck, WorkloadDemand, busiest_cut,
 };
 use plimsoll_traffic::record::Supply;
 use plimsoll_units::{Bytes, Rate, Span};
@@ -23,6 +23,10 @@ impl FileReader for ScenarioFiles {
 
     fn read_flow_list(&self, name: &str) -> std::io::Result<String> {
         self.read_flow_list(name)
+    }
+
+    fn open_job(&self, name: &str) -> std::io::Result<JobFile<'_>> {
+        self.open_job(name)
     }
 }
 
@@ -175,9 +179,10 @@ impl Checker<'_> {
                 let path: Vec<&str> = ["workload", name].into_iter().chain(keys).collect();
                 self.report(&path, problem)
             }
-            Some(place) => match place.span {
-                None => Report::without_excerpt(&place.file, 1, &problem),
-                Some(span) => {
+            Some(place) => match (place.span, place.line) {
+                (None, _) => Report::without_excerpt(&place.file, 1, &problem),
+                (Some(span), Some(line)) => Report::in_line(&place.file, &line, span).quantity(&problem),
+                (Some(span), None) => {
                     let mut sources = ScenarioTexts::default();
                     let text = self.files.read_flow_list(&place.file).unwrap_or_default();
                     let source = sources.add(place.file, text);

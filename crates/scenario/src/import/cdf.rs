@@ -69,5 +69,6 @@ pub fn cdf(name: &str, text: &str, unit: u64) -> Result<Imported, Box<ScenarioEr
             "the first line, {mean}, is taken for the mean; that of the points is {of_points:.1}"
         ));
     }
-    Ok(Imported { text: out, summary: counted(points.len() as u64, "point"), notes, hosts: BTreeSet::new() })
+    let summary = counted(points.len() as u64, "point");
+    Ok(Imported { text: out, summary, notes, hosts: BTreeSet::new(), links: Vec::new() })
 }

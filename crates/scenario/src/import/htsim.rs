@@ -1,121 +1,21 @@
-//! The files of htsim (Broadcom/csg-htsim, `sim/datacenter`): connection matrices (`.cm`) and fat-trees of two or
-//! three tiers (`.topo`).
+//! The fat-trees of htsim (Broadcom/csg-htsim, `sim/datacenter`): `.topo` files of two or three tiers.
 //!
 //! ```text
-//! Nodes 16                             Nodes 32
-//! Connections 2                        Tiers 2
-//! 0->13 start 0 size 2000000           Podsize 32
-//! 1->13 id 2 start 5000 size 9000      Tier 0 ... Tier 1 ... (a key and a value a line)
+//! Nodes 32
+//! Tiers 2
+//! Podsize 32
+//! Tier 0 ... Tier 1 ... (a key and a value a line)
 //! ```
 //!
-//! Starts are in picoseconds. A switch's latency, which Plimsoll's switches do not have, is put half on each link
-//! beside it, so that every path takes as long as there.
+//! A switch's latency, which Plimsoll's switches do not have, is put half on each link beside it, so that every path
+//! takes as long as there.
 
 use std::collections::BTreeSet;
 
-use plimsoll_text::counted;
 use plimsoll_units::{Rate, Span};
 
-use super::{GraphText, Imported, Lines, NODES_MAX, flow_list, known_host};
+use super::{GraphText, Imported, Lines, NODES_MAX};
 use crate::error::{ScenarioError, did_you_mean};
-
-/// A connection matrix as a flow list. A priority becomes the class `prio3`.
-///
-/// # Errors
-/// At the first word that does not fit. Triggers, by which one flow starts another, and failures are such.
-pub fn htsim_connections(
-    name: &str,
-    text: &str,
-    hosts: Option<&BTreeSet<u32>>,
-) -> Result<Imported, Box<ScenarioError>> {
-    const CONNECTION: &str = "SOURCE->DESTINATION, then `id N`, `start PICOSECONDS`, `size BYTES`, `prio N`";
-    let mut lines = Lines::new(name, text);
-    let (mut nodes, mut connections) = (None, None);
-    let mut flows = Vec::new();
-    while let Some(words) = lines.next() {
-        let value = || words.get(1).copied().ok_or_else(|| lines.error(words[0], "no value", "a number"));
-        match words[0] {
-            "Nodes" => nodes = Some(lines.number::<u32>(value()?, "count of nodes")?),
-            "Connections" => connections = Some(lines.number::<usize>(value()?, "count of connections")?),
-            "Triggers" | "Failures" if value()? == "0" => {}
-            "Triggers" | "trigger" => {
-                let message = "flows that start when others end are not imported";
-                return Err(lines.error(words[0], message, "connections with a `start`"));
-            }
-            "Failures" | "failure" => {
-                let message = "failures are not imported";
-                return Err(lines.error(words[0], message, "`[[fault]]` in the scenario says them"));
-            }
-            ends if ends.contains("->") => {
-                let nodes =
-                    nodes.ok_or_else(|| lines.error(ends, "a connection before `Nodes`", "`Nodes N`"))?;
-                flows.push(connection(&lines, &words, (nodes, hosts), CONNECTION)?);
-            }
-            other => return Err(lines.error(other, format!("`{other}` is not known"), CONNECTION)),
-        }
-    }
-    match connections {
-        Some(count) if count == flows.len() => Ok(flow_list(&flows, Vec::new())),
-        Some(count) => {
-            let message =
-                format!("{}, and `Connections` says {count}", counted(flows.len() as u64, "connection"));
-            Err(lines.error("", message, "as many as it says"))
-        }
-        None => Err(lines.error("", "no line `Connections N`", "one before the connections")),
-    }
-}
-
-fn connection<'a>(
-    lines: &Lines<'a>,
-    words: &[&'a str],
-    (nodes, hosts): (u32, Option<&BTreeSet<u32>>),
-    allowed: &str,
-) -> Result<(u64, u32, u32, u64, String), Box<ScenarioError>> {
-    let (from, to) = words[0].split_once("->").unwrap_or((words[0], ""));
-    let [from, to] = [from, to].map(|word| match lines.number::<u32>(word, "number of a node") {
-        Ok(node) if node < nodes => known_host(lines, word, node, hosts).map(|()| node),
-        Ok(node) => Err(lines.error(word, format!("node {node} of {nodes}"), format!("less than {nodes}"))),
-        Err(error) => Err(error),
-    });
-    let (from, to) = (from?, to?);
-    if from == to {
-        return Err(lines.error(words[0], "a flow from a host to itself", "another host"));
-    }
-    let (mut start, mut size, mut class) = (None, None, String::new());
-    let mut rest = words[1..].iter().copied();
-    while let Some(key) = rest.next() {
-        let mut value =
-            || rest.next().ok_or_else(|| lines.error(key, format!("`{key}` without a value"), allowed));
-        match key {
-            "id" => drop(lines.number::<u64>(value()?, "number of a flow")?),
-            "start" => {
-                let word = value()?;
-                let ps: f64 = lines.number(word, "time in picoseconds")?;
-                if !(0.0..1e19).contains(&ps) {
-                    return Err(lines.error(word, "a start outside all time", "picoseconds from 0"));
-                }
-                // A whole number keeps all its digits.
-                start = Some(word.parse::<u64>().unwrap_or(ps.round() as u64));
-            }
-            "size" => {
-                let word = value()?;
-                let bytes: u64 = lines.number(word, "count of bytes")?;
-                if bytes == 0 {
-                    let allowed = "at least 1; a workload of kind `flows` without a size has no end";
-                    return Err(lines.error(word, "a flow without an end", allowed));
-                }
-                size = Some(bytes);
-            }
-            "prio" => class = format!("prio{}", lines.number::<u64>(value()?, "priority")?),
-            "trigger" | "send_done_trigger" | "recv_done_trigger" | "addon" => {
-                return Err(lines.error(key, "flows that start when others end are not imported", allowed));
-            }
-            other => return Err(lines.error(other, format!("`{other}` is not known"), allowed)),
-        }
-    }
-    let missing = |key: &str| lines.error(words[0], format!("no `{key}`"), allowed);
-    Ok((start.ok_or_else(|| missing("start"))?, from, to, size.ok_or_else(|| missing("size"))?, class))
-}
 
 /// The keys of a tier, in lower case as htsim compares them.
 const TIER_KEYS: [&str; 9] = [

@@ -1,15 +1,17 @@
 //! Jobs of other tools as a GOAL file, with a scenario that runs it.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{self, BufRead, Read, Seek, Write};
 use std::ops::Range;
 
 use plimsoll_traffic::jobs::astra::AstraWorkload;
 use plimsoll_traffic::jobs::chakra::{BadChakra, ChakraOptions, ChakraTrace, chakra_job};
-use plimsoll_traffic::jobs::goal::{BadGoal, goal_text, parse_goal};
-use plimsoll_traffic::jobs::goal_binary::{is_goal_binary, parse_goal_binary};
+use plimsoll_traffic::jobs::goal::{BadGoal, goal_text, read_goal};
+use plimsoll_traffic::jobs::goal_binary::{is_goal_binary, read_goal_binary};
 use plimsoll_traffic::jobs::graph::JobGraph;
 use plimsoll_traffic::jobs::schedule::Algorithm;
+
+pub use plimsoll_traffic::jobs::goal::write_goal;
 
 use super::{Imported, Lines};
 use crate::error::{Report, ScenarioError};
@@ -39,26 +41,44 @@ impl JobOptions {
     }
 }
 
+/// A job of another tool.
+#[derive(Debug)]
+pub struct ImportedJob {
+    /// The name of its file, for the head of the GOAL file.
+    from: String,
+    graph: JobGraph,
+    /// The parts of the other file that are left out here.
+    pub notes: Vec<String>,
+}
+
+impl ImportedJob {
+    fn new(name: &str, graph: JobGraph, notes: Vec<String>) -> ImportedJob {
+        ImportedJob { from: name.rsplit('/').next().unwrap_or(name).to_owned(), graph, notes }
+    }
+
+    /// Returns the operations.
+    pub fn graph(&self) -> &JobGraph {
+        &self.graph
+    }
+
+    /// Writes the GOAL file.
+    ///
+    /// # Errors
+    /// Fails if `out` does.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "// Imported from {}.", self.from)?;
+        write_goal(&self.graph, out)
+    }
+}
+
 /// Reads a GOAL file, in its text or in its binary form.
 ///
 /// # Errors
 /// At the first word or byte that does not fit.
-pub fn goal(name: &str, bytes: &[u8]) -> Result<Imported, Box<ScenarioError>> {
-    if is_goal_binary(bytes) {
-        return parse_goal_binary(bytes)
-            .map(|graph| imported(name, &graph, Vec::new()))
-            .map_err(|bad| of_file(name, &bad));
-    }
-    let Ok(text) = std::str::from_utf8(bytes) else {
-        return Err(Box::new(ScenarioError(Report::of_file(
-            name.to_owned(),
-            format!("{name} is no GOAL file"),
-        ))));
-    };
-    match parse_goal(text) {
-        Ok(graph) => Ok(imported(name, &graph, Vec::new())),
-        Err(bad) => Err(at_place(name, text, bad)),
-    }
+pub fn goal(name: &str, mut input: impl BufRead + Seek) -> Result<ImportedJob, Box<ScenarioError>> {
+    let is_binary = input.fill_buf().is_ok_and(is_goal_binary);
+    let graph = if is_binary { read_goal_binary(input) } else { read_goal(input) };
+    Ok(ImportedJob::new(name, graph.map_err(|bad| at_place(name, "", bad))?, Vec::new()))
 }
 
 /// Reads a table of layers of ASTRA-sim or SimAI, for `ranks` or as many as the file names.
@@ -70,7 +90,7 @@ pub fn astra(
     text: &str,
     ranks: Option<u32>,
     options: JobOptions,
-) -> Result<Imported, Box<ScenarioError>> {
+) -> Result<ImportedJob, Box<ScenarioError>> {
     let workload = AstraWorkload::parse(text).map_err(|bad| at_place(name, text, bad))?;
     let bad = |problem: String| {
         Box::new(ScenarioError(Report::of_file(name.to_owned(), format!("{name}: {problem}"))))
@@ -79,7 +99,7 @@ pub fn astra(
         bad("it has no `all_gpus:`, so the number of ranks is not known; give it: --ranks N".to_owned())
     })?;
     let graph = workload.job(ranks, options.algorithm, options.chunks).map_err(bad)?;
-    Ok(imported(name, &graph, Vec::new()))
+    Ok(ImportedJob::new(name, graph, Vec::new()))
 }
 
 /// The traces of a job, a rank after the other.
@@ -106,17 +126,17 @@ impl ChakraTraces {
         name: &str,
         groups: &BTreeMap<String, Vec<u32>>,
         options: JobOptions,
-    ) -> Result<Imported, Box<ScenarioError>> {
+    ) -> Result<ImportedJob, Box<ScenarioError>> {
         let options = ChakraOptions { all_reduce: options.algorithm, chunks: options.chunks };
         let (graph, notes) = chakra_job(&self.0, groups, options).map_err(|bad| of_chakra(name, &bad))?;
-        Ok(imported(name, &graph, notes))
+        Ok(ImportedJob::new(name, graph, notes))
     }
 }
 
-/// Returns the GOAL file of each job of a run, by workload.
-pub fn goal_files(model: &Model) -> Vec<(&str, String)> {
-    let jobs = model.workload.iter().filter_map(|(name, workload)| Some((name, workload.params().job()?)));
-    jobs.map(|(name, graph)| (name.as_str(), goal_text(graph))).collect()
+/// Returns the operations of each job of a run, by workload; [`write_goal`] writes their GOAL file.
+pub fn jobs(model: &Model) -> Vec<(&str, &JobGraph)> {
+    let jobs = model.workload.iter().map(|(name, workload)| Some((name.as_str(), workload.params().job()?)));
+    jobs.flatten().collect()
 }
 
 /// A scenario of a job on as many hosts as ranks, on one switch.
@@ -129,27 +149,28 @@ pub fn job_scenario(from: &str, job: &str, ranks: usize) -> String {
     )
 }
 
-/// `hosts` of the result are the ranks.
-fn imported(name: &str, graph: &JobGraph, notes: Vec<String>) -> Imported {
+/// A small job as text; `hosts` of the result are the ranks.
+pub(super) fn imported(name: &str, graph: &JobGraph, notes: Vec<String>) -> Imported {
     let mut text = format!("// Imported from {}.\n", name.rsplit('/').next().unwrap_or(name));
     text.push_str(&goal_text(graph));
-    Imported { text, summary: graph.to_string(), notes, hosts: (0..graph.ranks()).collect() }
-}
-
-fn of_file(name: &str, bad: &BadGoal) -> Box<ScenarioError> {
-    Box::new(ScenarioError(Report::of_file(name.to_owned(), format!("{name}: {}", bad.problem))))
+    let hosts = (0..graph.ranks()).collect();
+    Imported { text, summary: graph.to_string(), notes, hosts, links: Vec::new() }
 }
 
 fn of_chakra(name: &str, bad: &BadChakra) -> Box<ScenarioError> {
     Box::new(ScenarioError(Report::of_file(name.to_owned(), format!("{name}: {bad}"))))
 }
 
-/// Returns an error at its place in a text, of which nothing is shown where the file may be of any kind.
+/// Returns an error at its place in a line or in a text, of which nothing is shown where the file may be of any kind.
 fn at_place(name: &str, text: &str, bad: BadGoal) -> Box<ScenarioError> {
     let allowed = bad.allowed.unwrap_or_default();
     let Some(Range { start, end }) = bad.at else {
         let report = Report::of_file(name.to_owned(), format!("{name}: {}", bad.problem));
         return Box::new(ScenarioError(if allowed.is_empty() { report } else { report.allowed(allowed) }));
     };
+    if let Some(line) = bad.line {
+        let report = Report { message: bad.problem, ..Report::in_line(name, &line, start..end) };
+        return Box::new(ScenarioError(report.allowed(allowed)));
+    }
     Lines::new(name, text).error(&text[start..end], bad.problem, allowed)
 }

@@ -196,7 +196,7 @@ fn settings_that_do_not_fit_are_errors_at_their_words() {
 #[test]
 fn htsim() {
     let network = import::htsim_topology("t.topo", HTSIM_TOPOLOGY).unwrap();
-    let list = import::htsim_connections("c.cm", HTSIM_CONNECTIONS, None).unwrap();
+    let list = import::htsim_connections("c.cm", HTSIM_CONNECTIONS, None).unwrap().file;
     // 8 hosts, 2 pods of 2 and 2, 8 uplinks of tier 1 at twice the speed for 4 links of cores with 2 ports.
     assert_eq!(network.summary, "8 hosts, 10 switches, 24 links");
     let (graph, flows) = loads(&network, &list);
@@ -208,6 +208,36 @@ fn htsim() {
     assert_eq!(graph.links[16], graph.links[17], "a bundle of two");
     assert_eq!((flows[0].source, flows[0].destination, flows[0].size), (0, 7, Bytes::new(2_000_000)));
     assert_eq!((flows[1].start, flows[1].class.as_str()), (Span::from_ns(1_500), "prio2"));
+}
+
+/// A flow that another one starts.
+const HTSIM_TRIGGERS: &str = "Nodes 8\nConnections 2\nTriggers 1\n0->7 id 1 start 0 size 5 recv_done_trigger 3\n\
+                              7->2 id 2 trigger 3 size 6\ntrigger id 3 oneshot\n";
+const DEAD_LINK: &str = "Failures 1\nfailure switch_type AGG switch_id 1 link_id 0";
+
+#[test]
+fn failures_are_dead_links_and_flows_with_triggers_a_job() {
+    let network = import::htsim_topology("t.topo", HTSIM_TOPOLOGY).unwrap();
+    for (failure, ends) in [
+        ("AGG switch_id 1 link_id 0", ("agg1", "core1")),
+        ("TOR switch_id 3 link_id 1", ("tor3", "agg3")),
+        ("CORE switch_id 1 link_id 1", ("agg3", "core1")),
+    ] {
+        let text = format!("{HTSIM_CONNECTIONS}Failures 1\nfailure switch_type {failure}\n");
+        let traffic = import::htsim_connections("c.cm", &text, Some(&network)).unwrap();
+        let ends = (ends.0.to_owned(), ends.1.to_owned());
+        assert_eq!((traffic.dead_links, traffic.is_job), (vec![ends], false), "{failure}");
+    }
+    for (failure, said) in
+        [("AGG switch_id 1 link_id 1", "link 1 of 1"), ("TOR switch_id 4 link_id 0", "`tor4`")]
+    {
+        let text = format!("{HTSIM_CONNECTIONS}Failures 1\nfailure switch_type {failure}\n");
+        let error = import::htsim_connections("c.cm", &text, Some(&network)).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
+    let job = import::htsim_connections("c.cm", HTSIM_TRIGGERS, None).unwrap();
+    assert_eq!(job.file.summary, "8 ranks, 4 operations, 2 messages");
+    assert!(job.is_job && job.file.notes.is_empty(), "{:?}", job.file.notes);
 }
 
 #[test]
@@ -240,12 +270,13 @@ fn distributions() {
 
 /// Flows without their topology.
 const ALONE: Reader = |name, text| import::hpcc_flows(name, text, None);
-const MATRIX: Reader = |name, text| import::htsim_connections(name, text, None);
+const MATRIX: Reader = |name, text| import::htsim_connections(name, text, None).map(|traffic| traffic.file);
 
 /// A flow of a host that the topology beside it lacks is an error at its word.
 #[test]
 fn flows_are_those_of_the_topologys_hosts() {
-    let hosts = import::hpcc_topology("t", HPCC_TOPOLOGY).unwrap().hosts;
+    let topology = import::hpcc_topology("t", HPCC_TOPOLOGY).unwrap();
+    let hosts = topology.hosts.clone();
     assert_eq!(hosts.iter().copied().collect::<Vec<_>>(), [2, 3, 4, 5]);
     let error = |flow: &str| import::hpcc_flows("f.txt", flow, Some(&hosts)).unwrap_err().to_string();
     let said = error("2\n2 3 3 100 1000 1.0\n2 9 3 100 1000 1.0\n");
@@ -253,7 +284,7 @@ fn flows_are_those_of_the_topologys_hosts() {
     // A switch is not a host.
     assert!(error("1\n0 3 3 100 1000 1.0\n").contains("no host 0"));
     let matrix = "Nodes 9\nConnections 1\n2->8 start 0 size 1000\n";
-    let said = import::htsim_connections("c.cm", matrix, Some(&hosts)).unwrap_err().to_string();
+    let said = import::htsim_connections("c.cm", matrix, Some(&topology)).unwrap_err().to_string();
     assert!(said.contains("no host 8") && said.contains("c.cm:3:"), "{said}");
 }
 
@@ -320,11 +351,21 @@ fn errors_point_at_the_word() {
         (ALONE, HPCC_FLOWS, "100 1 0.5", "100 0 0.5", "without bytes"),
         (MATRIX, HTSIM_CONNECTIONS, "Connections 2", "Connections 3", "`Connections` says 3"),
         (MATRIX, HTSIM_CONNECTIONS, "0->7", "0->8", "node 8 of 8"),
-        (MATRIX, HTSIM_CONNECTIONS, "start 0 ", "trigger 4 ", "start when others end"),
+        (MATRIX, HTSIM_CONNECTIONS, "start 0 ", "trigger 4 ", "there is no trigger 4"),
+        (MATRIX, HTSIM_CONNECTIONS, "start 0 ", "start 0 trigger 4 ", "a `trigger` beside a `start`"),
         (MATRIX, HTSIM_CONNECTIONS, "start 0 ", "", "no `start`"),
         (MATRIX, HTSIM_CONNECTIONS, "size 9000", "size", "`size` without a value"),
         (MATRIX, HTSIM_CONNECTIONS, "size 9000", "size 0", "without an end"),
-        (MATRIX, HTSIM_CONNECTIONS, "Triggers 0", "Failures 1", "failures are not imported"),
+        (MATRIX, HTSIM_CONNECTIONS, "Triggers 0", "Failures 1", "0 failures, and `Failures` says 1"),
+        (MATRIX, HTSIM_CONNECTIONS, "Triggers 0", "trigger id 1 twoshot", "a trigger without its form"),
+        (MATRIX, HTSIM_CONNECTIONS, "Triggers 0", "trigger 1 oneshot", "no `id` with a value"),
+        (MATRIX, HTSIM_CONNECTIONS, "Triggers 0", DEAD_LINK, "the links are not known"),
+        (MATRIX, HTSIM_TRIGGERS, "oneshot", "barrier count 2", "trigger 3 is activated by 1 flow"),
+        (MATRIX, HTSIM_TRIGGERS, "size 5 recv_done_trigger 3", "size 5", "trigger 3 is activated by 0 flows"),
+        (MATRIX, HTSIM_TRIGGERS, "trigger 3 size 6", "start 0 size 6", "trigger 3 starts no flow"),
+        (MATRIX, HTSIM_TRIGGERS, "trigger 3 size 6", "trigger 3 size 6 recv_done_trigger 3", "2 flows"),
+        (MATRIX, HTSIM_TRIGGERS, "size 5", "size 5 recv_done_trigger 4", "there is no trigger 4"),
+        (MATRIX, HTSIM_TRIGGERS, "Triggers 1", "Triggers 2", "1 trigger, and `Triggers` says 2"),
         (import::htsim_topology, HTSIM_TOPOLOGY, "Radix_Down 2", "Radix_Dwn 2", "did you mean `radix_down`?"),
         (import::htsim_topology, HTSIM_TOPOLOGY, "Podsize 4", "Podsize 3", "8 by 3 is not whole"),
         (import::htsim_topology, HTSIM_TOPOLOGY, "Nodes 8", "Nodes eight", "`eight` is no whole number"),
@@ -354,7 +395,7 @@ fn no_text_panics() {
         let _ = read.and_then(|config| config.scenario(("t.txt", HPCC_TOPOLOGY), ("f.txt", HPCC_FLOWS)));
     }
     let readers: [Reader; 4] = [import::hpcc_topology, ALONE, MATRIX, import::htsim_topology];
-    for text in [HPCC_TOPOLOGY, HPCC_FLOWS, HTSIM_CONNECTIONS, HTSIM_TOPOLOGY] {
+    for text in [HPCC_TOPOLOGY, HPCC_FLOWS, HTSIM_CONNECTIONS, HTSIM_TRIGGERS, HTSIM_TOPOLOGY] {
         for end in (0..text.len()).filter(|end| text.is_char_boundary(*end)) {
             let _ = HpccConfig::read("cut.txt", &text[..end]);
             for reader in readers {

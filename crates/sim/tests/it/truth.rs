@@ -27,6 +27,7 @@ mod nics;
 mod parallel;
 mod pauses;
 mod queueing;
+mod random_jobs;
 mod random_nics;
 mod replay;
 mod roce;

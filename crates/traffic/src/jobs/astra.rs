@@ -69,13 +69,14 @@ impl AstraWorkload {
         let mut lines = text.lines().filter(|line| !line.trim().is_empty());
         let missing = |problem: &str, allowed| BadGoal {
             at: None,
+            line: None,
             problem: problem.to_owned(),
             allowed: Some(allowed),
         };
         let head = lines.next().ok_or_else(|| missing("an empty file", HEAD))?;
         let bad = |word: &str, problem: String, allowed| {
             let start = word.as_ptr() as usize - text.as_ptr() as usize;
-            BadGoal { at: Some(start..start + word.len()), problem, allowed: Some(allowed) }
+            BadGoal { at: Some(start..start + word.len()), line: None, problem, allowed: Some(allowed) }
         };
         let mut words = head.split_whitespace();
         let parallel = words.next().unwrap_or_default();

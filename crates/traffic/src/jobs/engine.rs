@@ -263,8 +263,9 @@ impl JobSource {
         let stream = Resource::Stream(operation.rank, operation.stream);
         let start = self.hold(stream, now, time);
         self.account(now, operation.rank).computing += 1;
-        path.service += start + time - now;
+        path.service += start - now;
         self.has_begun(now, number, start, path, actions);
+        path.service += time;
         self.ideal_ends(stream, number, Span::ZERO, time);
         self.happens(now, start + time, JobEvent::new(Happening::Ended, number, path), actions);
     }
@@ -288,9 +289,10 @@ impl JobSource {
         if !inside {
             self.hold(nic, start, self.costs.holding(bytes));
         }
-        let before = path;
-        path.service += start + self.costs.overhead - now;
+        path.service += start - now;
         self.has_begun(now, number, start, path, actions);
+        let before = path;
+        path.service += self.costs.overhead;
         self.happens(
             now,
             start + self.costs.overhead,
@@ -299,7 +301,7 @@ impl JobSource {
         );
         if inside || bytes <= self.costs.eager.get() {
             let ended = start + self.costs.sending(bytes);
-            path.service = before.service + (ended - now);
+            path.service = before.service + (ended - start);
             self.happens(now, ended, JobEvent::new(Happening::Ended, number, path), actions);
         }
     }

@@ -12,21 +12,25 @@
 //! }
 //! ```
 //!
-//! A tag or sender of -1 takes any; without a tag it is 0. `//` and `/* */` are comments.
+//! A tag or sender of -1 takes any; without a tag it is 0. `//` and `/* */` are comments. A file is read rank by rank,
+//! and written operation by operation.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::io::{self, BufRead, Write};
 use std::ops::Range;
 
 use super::graph::{
     BadGraph, GraphBuilder, JobGraph, Operation, OperationAction, OperationNumber, nanoseconds,
 };
+use crate::check::NumberedLine;
 
 /// The reason for which a text cannot be read as a job, with the place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BadGoal {
-    /// The bytes of the text that are wrong; none where the text as a whole is.
+    /// The bytes of `line` that are wrong, or of the text without it; none where the text as a whole is.
     pub at: Option<Range<usize>>,
+    /// The line with the place, of a text that is not in memory.
+    pub line: Option<NumberedLine>,
     /// The problem in words.
     pub problem: String,
     /// The words that are allowed there.
@@ -44,18 +48,34 @@ const HEAD: &str = "`num_ranks N`, then `rank 0 {`";
 /// # Errors
 /// Fails at the first word that does not fit, and where operations wait for each other or messages lack a receive.
 pub fn parse_goal(text: &str) -> Result<JobGraph, BadGoal> {
+    read_goal(text.as_bytes())
+}
+
+/// Reads a job like [`parse_goal`], with one rank's text in memory at a time.
+///
+/// # Errors
+/// Fails like [`parse_goal`], and if the file cannot be read.
+pub fn read_goal(input: impl BufRead) -> Result<JobGraph, BadGoal> {
+    let mut blocks = GoalBlocks { input, text: String::new(), line: 1, is_in_comment: false };
+    let mut reader = None;
+    while blocks.next()? {
+        read_block(&mut reader, &blocks.text).map_err(|bad| blocks.located(bad))?;
+    }
+    let reader = reader.ok_or_else(no_goal)?;
+    reader.builder.finish().map_err(BadGoal::from)
+}
+
+fn no_goal() -> BadGoal {
+    BadGoal { at: None, line: None, problem: "it is no GOAL file".to_owned(), allowed: Some(HEAD) }
+}
+
+/// Reads a part of a file that ends with a rank; the first one has the head before it.
+fn read_block(reader: &mut Option<GoalReader>, text: &str) -> Result<(), BadGoal> {
     let mut words = GoalWords { text, at: 0 };
-    let first = words.next()?;
-    if first.as_ref().is_none_or(|word| word.text != "num_ranks") {
-        return Err(BadGoal { at: None, problem: "it is no GOAL file".to_owned(), allowed: Some(HEAD) });
-    }
-    let count = words.needed(HEAD)?;
-    let ranks: u32 = count.number("a number of ranks", HEAD)?;
-    if !(1..=RANKS_MAX).contains(&ranks) {
-        return Err(count.error(format!("{ranks} ranks"), "1 to 1048576 ranks"));
-    }
-    let mut reader =
-        GoalReader { builder: GraphBuilder::new(ranks), ranks, seen: vec![false; ranks as usize] };
+    let reader = match reader {
+        Some(reader) => reader,
+        None => reader.insert(read_head(&mut words)?),
+    };
     while let Some(word) = words.next()? {
         if word.text != "rank" {
             return Err(word.error(format!("`{}` outside a rank", word.text), "`rank NUMBER {`"));
@@ -68,7 +88,83 @@ pub fn parse_goal(text: &str) -> Result<JobGraph, BadGoal> {
         words.expected("{")?;
         reader.read_rank(rank, &mut words)?;
     }
-    reader.builder.finish().map_err(BadGoal::from)
+    Ok(())
+}
+
+fn read_head(words: &mut GoalWords<'_>) -> Result<GoalReader, BadGoal> {
+    if words.next()?.is_none_or(|word| word.text != "num_ranks") {
+        return Err(no_goal());
+    }
+    let count = words.needed(HEAD)?;
+    let ranks: u32 = count.number("a number of ranks", HEAD)?;
+    if !(1..=RANKS_MAX).contains(&ranks) {
+        return Err(count.error(format!("{ranks} ranks"), "1 to 1048576 ranks"));
+    }
+    Ok(GoalReader { builder: GraphBuilder::new(ranks), ranks, seen: vec![false; ranks as usize] })
+}
+
+/// The text of a file in parts, each of which ends with the line that ends a rank.
+struct GoalBlocks<R> {
+    input: R,
+    text: String,
+    /// The number of the first line of `text`, from 1 on.
+    line: usize,
+    is_in_comment: bool,
+}
+
+impl<R: BufRead> GoalBlocks<R> {
+    /// Reads the next part; false at the end of the file.
+    fn next(&mut self) -> Result<bool, BadGoal> {
+        self.line += self.text.matches('\n').count();
+        self.text.clear();
+        loop {
+            let start = self.text.len();
+            match self.input.read_line(&mut self.text) {
+                Ok(0) => return Ok(!self.text.is_empty()),
+                Ok(_) if self.ends_rank(start) => return Ok(true),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(no_goal()),
+                Err(error) => return Err(BadGoal { problem: error.to_string(), ..no_goal() }),
+            }
+        }
+    }
+
+    /// Returns whether the line that begins at `start` ends a rank, and nothing begins behind it.
+    fn ends_rank(&mut self, start: usize) -> bool {
+        let mut rest = &self.text[start..];
+        let mut ends = false;
+        loop {
+            if self.is_in_comment {
+                let Some(end) = rest.find("*/") else { return false };
+                self.is_in_comment = false;
+                rest = &rest[end + 2..];
+            }
+            let Some(at) = rest.find(['{', '}', '/']) else { return ends };
+            let after = &rest[at + 1..];
+            match (&rest[at..=at], after.chars().next()) {
+                ("/", Some('/')) => return ends,
+                ("/", Some('*')) => {
+                    self.is_in_comment = true;
+                    rest = &after[1..];
+                    continue;
+                }
+                ("{", _) => ends = false,
+                ("}", _) => ends = true,
+                _ => {}
+            }
+            rest = after;
+        }
+    }
+
+    /// Returns an error in `text` with its line.
+    fn located(&self, bad: BadGoal) -> BadGoal {
+        let Some(Range { start, end }) = bad.at else { return bad };
+        let before = &self.text[..start];
+        let begin = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let text = self.text[begin..].lines().next().unwrap_or_default().to_owned();
+        let line = NumberedLine { number: self.line + before.matches('\n').count(), text };
+        BadGoal { at: Some(start - begin..end - begin), line: Some(line), ..bad }
+    }
 }
 
 struct GoalReader {
@@ -197,7 +293,7 @@ struct GoalWord<'a> {
 
 impl GoalWord<'_> {
     fn error(&self, problem: impl Into<String>, allowed: &'static str) -> BadGoal {
-        BadGoal { at: Some(self.at.clone()), problem: problem.into(), allowed: Some(allowed) }
+        BadGoal { at: Some(self.at.clone()), line: None, problem: problem.into(), allowed: Some(allowed) }
     }
 
     fn number<T: std::str::FromStr>(&self, what: &str, allowed: &'static str) -> Result<T, BadGoal> {
@@ -224,7 +320,12 @@ impl<'a> GoalWords<'a> {
                 let Some(end) = rest.find("*/") else {
                     let at = self.at..self.at + 2;
                     let problem = "a comment without an end".to_owned();
-                    return Err(BadGoal { at: Some(at), problem, allowed: Some("`*/` behind it") });
+                    return Err(BadGoal {
+                        at: Some(at),
+                        line: None,
+                        problem,
+                        allowed: Some("`*/` behind it"),
+                    });
                 };
                 self.at += end + 2;
             } else {
@@ -255,6 +356,7 @@ impl<'a> GoalWords<'a> {
         let end = self.text.trim_end().len();
         let missing = || BadGoal {
             at: Some(end.saturating_sub(1)..end),
+            line: None,
             problem: "the file ends here".to_owned(),
             allowed: Some(allowed),
         };
@@ -273,56 +375,98 @@ impl<'a> GoalWords<'a> {
     }
 }
 
-/// Writes a job as text. Times are rounded to whole nanoseconds.
+/// Returns a job as text. Times are rounded to whole nanoseconds.
 pub fn goal_text(graph: &JobGraph) -> String {
-    let mut text = format!("num_ranks {}\n", graph.ranks());
-    let mut of_rank: Vec<Vec<OperationNumber>> = vec![Vec::new(); graph.ranks() as usize];
-    let mut place = Vec::with_capacity(graph.operations().len());
-    for (number, operation) in (0..).zip(graph.operations()) {
-        let own = &mut of_rank[operation.rank as usize];
-        place.push(own.len() + 1);
-        own.push(number);
-    }
-    let mut waits: Vec<Vec<(OperationNumber, bool)>> = vec![Vec::new(); place.len()];
-    for (operation, earlier, on_begin) in graph.edges() {
-        waits[operation as usize].push((earlier, on_begin));
-    }
-    for (rank, own) in of_rank.iter().enumerate() {
-        let _ = writeln!(text, "rank {rank} {{");
-        for &number in own {
-            let Operation { action, stream, nic, .. } = graph.operations()[number as usize];
-            let _ = write!(text, "l{}: ", place[number as usize]);
-            let _ = match action {
-                OperationAction::Compute(time) => write!(text, "calc {}", (time.as_ps() + 500) / 1_000),
-                OperationAction::Send { to, bytes, tag } => write!(text, "send {bytes}b to {to} tag {tag}"),
+    let mut text = Vec::new();
+    // Memory takes whatever is written to it, and all of it is ASCII.
+    let _ = write_goal(graph, &mut text);
+    String::from_utf8(text).unwrap_or_default()
+}
+
+/// Writes a job as text. Times are rounded to whole nanoseconds.
+///
+/// # Errors
+/// Fails if `out` does.
+pub fn write_goal(graph: &JobGraph, out: &mut dyn Write) -> io::Result<()> {
+    let operations = graph.operations();
+    let mut counts = vec![0; graph.ranks() as usize];
+    let count = |operation: &Operation| {
+        counts[operation.rank as usize] += 1;
+        counts[operation.rank as usize]
+    };
+    let place: Vec<u32> = operations.iter().map(count).collect();
+    let of_rank = Grouped::new(&counts, (0..).zip(operations).map(|(number, one)| (one.rank, number)));
+    let waits = Grouped::new(
+        graph.waits(),
+        graph.edges().map(|(operation, earlier, on_begin)| (operation, (earlier, on_begin))),
+    );
+    writeln!(out, "num_ranks {}", graph.ranks())?;
+    for rank in 0..graph.ranks() {
+        writeln!(out, "rank {rank} {{")?;
+        for &number in of_rank.of(rank) {
+            let Operation { action, stream, nic, .. } = operations[number as usize];
+            write!(out, "l{}: ", place[number as usize])?;
+            match action {
+                OperationAction::Compute(time) => write!(out, "calc {}", (time.as_ps() + 500) / 1_000),
+                OperationAction::Send { to, bytes, tag } => write!(out, "send {bytes}b to {to} tag {tag}"),
                 OperationAction::Receive { from, bytes, tag } => {
                     let any =
                         |number: Option<u32>| number.map_or("-1".to_owned(), |number| number.to_string());
-                    write!(text, "recv {bytes}b from {} tag {}", any(from), any(tag))
+                    write!(out, "recv {bytes}b from {} tag {}", any(from), any(tag))
                 }
-            };
+            }?;
             for (word, value) in [("cpu", stream), ("nic", nic)] {
                 if value > 0 {
-                    let _ = write!(text, " {word} {value}");
+                    write!(out, " {word} {value}")?;
                 }
             }
-            text.push('\n');
+            writeln!(out)?;
         }
         // Labels have to be known, and operations may wait for later ones.
-        for &number in own {
-            for &(earlier, on_begin) in &waits[number as usize] {
+        for &number in of_rank.of(rank) {
+            for &(earlier, on_begin) in waits.of(number) {
                 let word = if on_begin { "irequires" } else { "requires" };
-                let _ = writeln!(text, "l{} {word} l{}", place[number as usize], place[earlier as usize]);
+                writeln!(out, "l{} {word} l{}", place[number as usize], place[earlier as usize])?;
             }
         }
-        text.push_str("}\n");
+        writeln!(out, "}}")?;
     }
-    text
+    Ok(())
+}
+
+/// Items by the number of their group, in the order in which they came.
+struct Grouped<T> {
+    /// Where the items of each group end.
+    ends: Vec<u32>,
+    items: Vec<T>,
+}
+
+impl<T: Copy + Default> Grouped<T> {
+    fn new(counts: &[u32], items: impl Iterator<Item = (u32, T)>) -> Grouped<T> {
+        let mut total = 0;
+        let begin = |count: &u32| {
+            total += count;
+            total - count
+        };
+        let mut ends: Vec<u32> = counts.iter().map(begin).collect();
+        let mut grouped = vec![T::default(); total as usize];
+        for (group, item) in items {
+            let end = &mut ends[group as usize];
+            grouped[*end as usize] = item;
+            *end += 1;
+        }
+        Grouped { ends, items: grouped }
+    }
+
+    fn of(&self, group: u32) -> &[T] {
+        let begin = group.checked_sub(1).map_or(0, |before| self.ends[before as usize]);
+        &self.items[begin as usize..self.ends[group as usize] as usize]
+    }
 }
 
 impl From<BadGraph> for BadGoal {
     fn from(bad: BadGraph) -> BadGoal {
-        BadGoal { at: None, problem: bad.to_string(), allowed: None }
+        BadGoal { at: None, line: None, problem: bad.to_string(), allowed: None }
     }
 }
 
@@ -357,6 +501,18 @@ rank 1 {
     }
 
     #[test]
+    fn a_rank_ends_where_its_text_does() {
+        let graph = parse_goal(TEXT).unwrap();
+        let text = TEXT
+            .replace("l3: calc 5", "/* } */ l3: calc 5 // }\n/* }\n} */")
+            .replace("}\nrank 1 {", "} /* { */ rank 1 {")
+            + "// }";
+        assert_eq!(parse_goal(&text), Ok(graph), "{text}");
+        assert_eq!(parse_goal("").unwrap_err(), no_goal());
+        assert_eq!(read_goal([0xff, b'}'].as_slice()).unwrap_err(), no_goal());
+    }
+
+    #[test]
     fn errors_say_where() {
         for (from, to, wrong, problem) in [
             ("calc 100", "calc ten", "ten", "`ten` is not a time in ns"),
@@ -372,7 +528,9 @@ rank 1 {
         ] {
             let text = TEXT.replace(from, to);
             let bad = parse_goal(&text).unwrap_err();
-            assert_eq!((&text[bad.at.clone().unwrap()], bad.problem.as_str()), (wrong, problem), "{to}");
+            let line = bad.line.unwrap();
+            assert_eq!((&line.text[bad.at.unwrap()], bad.problem.as_str()), (wrong, problem), "{to}");
+            assert_eq!(text.lines().nth(line.number - 1), Some(line.text.as_str()), "{to}");
         }
         let cut = parse_goal(&TEXT[..TEXT.len() - 3]).unwrap_err();
         assert_eq!(cut.problem, "the file ends here");

@@ -7,12 +7,16 @@
 //!       (u32 count, u32 first) of those that wait for its end, and of those that wait for its beginning
 //! ```
 
+use std::io::{self, Read, Seek, SeekFrom};
+
 use super::goal::BadGoal;
 use super::graph::{GraphBuilder, JobGraph, OperationAction, OperationNumber, nanoseconds};
 
 /// The first number of a file.
 const MAGIC: u64 = 4_223;
 const NODE: usize = 39;
+/// The bytes before the table of ranks.
+const HEAD: u64 = 14;
 /// The peer or tag that stands for any.
 const ANY: u32 = u32::MAX;
 
@@ -21,25 +25,38 @@ pub fn is_goal_binary(bytes: &[u8]) -> bool {
     bytes.get(..8) == Some(&MAGIC.to_le_bytes())
 }
 
-/// Reads a job from its bytes.
+/// Reads a job from its file, a rank at a time.
 ///
 /// # Errors
 /// Names the first byte that does not fit, and fails where operations wait for each other or messages lack a receive.
-pub fn parse_goal_binary(bytes: &[u8]) -> Result<JobGraph, BadGoal> {
-    let mut head = BinaryGoal { bytes, at: 8 };
+pub fn read_goal_binary(mut input: impl Read + Seek) -> Result<JobGraph, BadGoal> {
+    let failed =
+        |error: io::Error| BadGoal { at: None, line: None, problem: error.to_string(), allowed: None };
+    let length = input.seek(SeekFrom::End(0)).map_err(failed)?;
+    let mut part = |start: u64, end: u64| {
+        input.seek(SeekFrom::Start(start))?;
+        let mut bytes = Vec::new();
+        (&mut input).take(end.saturating_sub(start)).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let head = part(0, HEAD).map_err(failed)?;
+    let mut head = BinaryGoal { bytes: &head, before: 0, at: 8 };
     let ranks = head.u32()?;
-    head.at += 2;
-    if u64::from(ranks) * 16 > bytes.len() as u64 {
+    head.skip(2)?;
+    let table = HEAD + u64::from(ranks) * 16;
+    if table > length {
         return Err(head.error(format!("a table of {ranks} ranks, and the file is shorter")));
     }
+    let table = part(HEAD, table).map_err(failed)?;
+    let mut table = BinaryGoal { bytes: &table, before: HEAD, at: 0 };
     let mut builder = GraphBuilder::new(ranks);
     for rank in 0..ranks {
-        let (start, end) = (head.u64()?, head.u64()?);
-        let place = |at: u64| usize::try_from(at).ok().filter(|at| *at <= bytes.len());
-        let (Some(start), Some(end)) = (place(start), place(end)) else {
-            return Err(head.error(format!("rank {rank} is from byte {start} to {end}, outside the file")));
-        };
-        read_rank(&mut builder, rank, BinaryGoal { bytes: &bytes[..end], at: start }, ranks)?;
+        let (start, end) = (table.u64()?, table.u64()?);
+        if start > length || end > length {
+            return Err(table.error(format!("rank {rank} is from byte {start} to {end}, outside the file")));
+        }
+        let bytes = part(start, end).map_err(failed)?;
+        read_rank(&mut builder, rank, BinaryGoal { bytes: &bytes, before: start, at: 0 }, ranks)?;
     }
     builder.finish().map_err(BadGoal::from)
 }
@@ -63,7 +80,7 @@ fn read_rank(
         from.u32()?;
         let (kind, peer, size, tag) = (from.u8()?, from.u32()?, from.u64()?, from.u32()?);
         let (stream, nic) = (from.u8()?, from.u8()?);
-        let bad = |problem: String| BadGoal { at: Some(at..at + NODE), problem, allowed: None };
+        let bad = |problem: String| BinaryGoal { at, ..from }.error(problem);
         let is_peer = |peer: u32| peer < ranks && peer != rank;
         let action = match kind {
             1 if is_peer(peer) => OperationAction::Send { to: peer, bytes: size.max(1), tag },
@@ -101,16 +118,19 @@ fn read_rank(
     Ok(())
 }
 
-/// BinaryGoal with a place.
+/// A part of a file, with a place in it.
 #[derive(Clone, Copy)]
 struct BinaryGoal<'a> {
     bytes: &'a [u8],
+    /// The bytes of the file before the part.
+    before: u64,
     at: usize,
 }
 
 impl BinaryGoal<'_> {
     fn error(&self, problem: String) -> BadGoal {
-        BadGoal { at: None, problem: format!("byte {}: {problem}", self.at), allowed: None }
+        let problem = format!("byte {}: {problem}", self.before + self.at as u64);
+        BadGoal { at: None, line: None, problem, allowed: None }
     }
 
     fn skip(&mut self, count: usize) -> Result<(), BadGoal> {
@@ -144,8 +164,14 @@ impl BinaryGoal<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Cursor;
+
     use super::super::goal::parse_goal;
     use super::*;
+
+    fn parse(bytes: &[u8]) -> Result<JobGraph, BadGoal> {
+        read_goal_binary(Cursor::new(bytes))
+    }
 
     /// The first text of the format's description: rank 0 computes and sends, rank 1 receives.
     fn file() -> Vec<u8> {
@@ -184,20 +210,20 @@ mod tests {
         let text = "num_ranks 2\nrank 0 {\nl1: calc 100\nl2: send 4096b to 1 tag 3\nl2 requires l1\n}\n\
                     rank 1 {\nrecv 4096b from 0 tag 3\n}\n";
         assert!(is_goal_binary(&file()) && !is_goal_binary(text.as_bytes()));
-        assert_eq!(parse_goal_binary(&file()).unwrap(), parse_goal(text).unwrap());
+        assert_eq!(parse(&file()).unwrap(), parse_goal(text).unwrap());
     }
 
     #[test]
     fn every_cut_and_every_wrong_number_is_an_error() {
         let whole = file();
         for length in 8..whole.len() {
-            assert!(parse_goal_binary(&whole[..length]).is_err(), "{length}");
+            assert!(parse(&whole[..length]).is_err(), "{length}");
         }
         for place in 8..whole.len() {
             let mut bytes = whole.clone();
             bytes[place] ^= 0xff;
             // No number makes it panic or take memory without end.
-            let _ = parse_goal_binary(&bytes);
+            let _ = parse(&bytes);
         }
     }
 }

@@ -198,8 +198,10 @@ impl GraphBuilder {
     /// # Errors
     /// Fails if operations wait for each other, or a rank has not as many receives as it is sent messages.
     pub fn finish(self) -> Result<JobGraph, BadGraph> {
-        let GraphBuilder { ranks, operations, mut edges, groups, .. } = self;
-        edges.sort_by_key(|(earlier, dependent)| (*earlier, dependent.operation));
+        let GraphBuilder { ranks, mut operations, mut edges, groups, .. } = self;
+        operations.shrink_to_fit();
+        edges
+            .sort_unstable_by_key(|(earlier, dependent)| (*earlier, dependent.operation, dependent.on_begin));
         let mut waits = vec![0; operations.len()];
         let mut first = Vec::with_capacity(operations.len() + 1);
         first.push(0);

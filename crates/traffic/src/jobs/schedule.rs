@@ -130,15 +130,43 @@ impl Collective {
         last: &LastOperations,
         tag: &mut u32,
     ) -> LastOperations {
+        self.add_chunks(builder, members, last, tag, |rounds, share| rounds.run(self, share(self.bytes)))
+    }
+
+    /// Adds an all-to-all like [`Collective::add`], in which `block` gives the bytes that a place has for another
+    /// (all-to-all-v). Blocks without bytes are no messages.
+    pub fn add_blocks(
+        &self,
+        builder: &mut GraphBuilder,
+        members: &[u32],
+        last: &LastOperations,
+        tag: &mut u32,
+        block: impl Fn(usize, usize) -> u64,
+    ) -> LastOperations {
+        self.add_chunks(builder, members, last, tag, |rounds, share| {
+            let sizes = |from, to| Some(share(block(from, to))).filter(|bytes| *bytes > 0);
+            rounds.all_to_all(self.algorithm, sizes);
+        })
+    }
+
+    /// Adds each chunk by `run`, which is given the share of a number of bytes that the chunk has.
+    fn add_chunks(
+        &self,
+        builder: &mut GraphBuilder,
+        members: &[u32],
+        last: &LastOperations,
+        tag: &mut u32,
+        run: impl Fn(&mut Rounds<'_>, &dyn Fn(u64) -> u64),
+    ) -> LastOperations {
         if members.len() < 2 {
             return last.clone();
         }
         let mut ends: Vec<LastOperations> = Vec::new();
         for chunk in 0..self.chunks {
-            let bytes = part(self.bytes, chunk.into(), self.chunks.into());
+            let share = |bytes: u64| part(bytes, chunk.into(), self.chunks.into());
             let mut schedule =
                 Rounds { builder, members, reduce_per_byte: self.reduce_per_byte, tag, last: last.clone() };
-            schedule.run(self, bytes);
+            run(&mut schedule, &share);
             ends.push(schedule.last);
         }
         join(builder, members, &ends)
@@ -204,7 +232,10 @@ impl Rounds<'_> {
             (ReduceScatter, _) => self.ring(bytes, true),
             (AllGather, HalvingDoubling) => self.double(bytes),
             (AllGather, _) => self.ring(bytes, false),
-            (AllToAll, algorithm) => self.all_to_all(bytes, algorithm),
+            (AllToAll, algorithm) => {
+                let count = self.count() as u64;
+                self.all_to_all(algorithm, |_, to| Some(part(bytes, to as u64, count)));
+            }
             (Broadcast, Ring) => self.chain(bytes),
             (Broadcast, _) => self.broadcast(bytes),
             (Reduce, _) => self.reduce(bytes),
@@ -306,16 +337,15 @@ impl Rounds<'_> {
             servers,
             |server, inner| server * per_server + inner,
             per_server,
-            |inside| {
-                inside.ring(bytes, true);
-            },
+            |inside, _| inside.ring(bytes, true),
         );
         self.in_groups(
             per_server,
             |rail, server| server * per_server + rail,
             servers,
-            |between| {
-                let share = part(bytes, 0, per_server as u64);
+            |between, rail| {
+                // After the reduce-scatter a rank has the whole of the part after its own.
+                let share = part(bytes, ((rail + 1) % per_server) as u64, per_server as u64);
                 between.ring(share, true);
                 between.ring(share, false);
             },
@@ -324,19 +354,18 @@ impl Rounds<'_> {
             servers,
             |server, inner| server * per_server + inner,
             per_server,
-            |inside| {
-                inside.ring(bytes, false);
-            },
+            |inside, _| inside.ring(bytes, false),
         );
     }
 
-    /// Runs a part of the schedule among the members of each of some groups, whose places `place` gives.
+    /// Runs a part of the schedule among the members of each of some groups, whose places `place` gives by the numbers
+    /// of group and member.
     fn in_groups(
         &mut self,
         groups: usize,
         place: impl Fn(usize, usize) -> usize,
         size: usize,
-        run: impl Fn(&mut Rounds<'_>),
+        run: impl Fn(&mut Rounds<'_>, usize),
     ) {
         if size < 2 {
             return;
@@ -354,13 +383,14 @@ impl Rounds<'_> {
                 tag: self.tag,
                 last,
             };
-            run(&mut inner);
+            run(&mut inner, group);
             let ends = inner.last;
             places.iter().zip(ends).for_each(|(&place, last)| self.last[place] = last);
         }
     }
 
-    fn all_to_all(&mut self, bytes: u64, algorithm: Algorithm) {
+    /// A member has a block for each, of which it keeps its own; `block` gives its bytes by the places of both.
+    fn all_to_all(&mut self, algorithm: Algorithm, block: impl Fn(usize, usize) -> Option<u64>) {
         let count = self.count();
         let begin = self.last.clone();
         let mut ends = Vec::new();
@@ -369,9 +399,7 @@ impl Rounds<'_> {
                 Xor => place ^ round,
                 _ => (place + round) % count,
             };
-            // A member has a block for each, of which it keeps its own.
-            let block = |to: usize| part(bytes, to as u64, count as u64);
-            self.round(false, |place| Some((partner(place), block(partner(place)))));
+            self.round(false, |place| Some((partner(place), block(place, partner(place))?)));
             if algorithm == Direct {
                 ends.push(std::mem::replace(&mut self.last, begin.clone()));
             }
@@ -464,6 +492,10 @@ mod tests {
         assert_eq!(tree, [1_600, 2_400, 2_400, 800, 800, 800, 800]);
         let double = sent(&graph(AllReduce, DoubleTree, 8, 800));
         assert!(double.iter().all(|bytes| *bytes <= 1_600), "{double:?}");
+        // Of 803 B in parts of 200, 201, 201 and 201 a rank sends twice all but one inside its server, and between
+        // servers what it has summed; the part that it does not send is the one two after its own.
+        let rails = sent(&graph(AllReduce, Hierarchical, 8, 803));
+        assert_eq!(rails, [1_405, 1_405, 1_406, 1_405, 1_405, 1_405, 1_406, 1_405]);
         // Parts of sizes that do not divide sum to the whole.
         let odd = graph(AllReduce, Ring, 7, 1_000);
         assert_eq!(odd.bytes(), 12 * 1_000);

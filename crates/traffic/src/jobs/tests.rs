@@ -105,6 +105,16 @@ fn operations_without_dependencies_share_a_stream_and_wait_for_a_beginning() {
 }
 
 #[test]
+fn a_path_over_a_beginning_has_the_time_until_then() {
+    let text = "num_ranks 2\nrank 0 {\na: calc 100\nb: calc 50\nc: send 1b to 1 cpu 1\nc irequires b\n\
+                d: calc 9 cpu 2\nd irequires c\n}\nrank 1 {\nrecv 1b from 0\n}\n";
+    let records = run(parse_goal(text).unwrap(), LOGGOPSIM, None, 1);
+    // The send begins with b at 100 ns, takes 1,500, as the receive, and 2,500 between the two.
+    assert_eq!(ends(&records), [1_600, 100 + 1_500 + 2_500 + 1_500]);
+    assert_eq!(records.iterations[0].split.propagation, Span::from_ns(2_500));
+}
+
+#[test]
 fn ranks_of_a_server_send_over_its_links() {
     let inside = ScaleUp { ranks: 2, rate: Rate::from_gbps(800), delay: Span::from_ns(500) };
     let text = "num_ranks 4\nrank 0 {\nsend 100000b to 1\nsend 100000b to 1 tag 1\nsend 10b to 2\n}\n\

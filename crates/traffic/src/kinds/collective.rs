@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 use crate::check::{WorkloadCheck, WorkloadDemand};
 use crate::facts::NetworkFacts;
 use crate::jobs::graph::{GraphBuilder, JobGraph};
+use crate::jobs::matrix;
 use crate::jobs::run::{JobRun, JobSize};
 use crate::jobs::schedule::{self, Algorithm, CollectiveOperation};
-use crate::kind::{Context, ExpectedRecords, Kind};
+use crate::kind::{Context, ExpectedRecords, Input, Kind};
 use crate::record::Supply;
 use crate::source::Source;
 
@@ -31,6 +32,10 @@ pub struct Collective {
     /// all-gather brings it the parts of all, and an all-to-all has a block for each rank. A barrier has none.
     #[serde(default)]
     pub size: Bytes,
+    /// CSV with the blocks of an `all-to-all` in place of `size` (all-to-all-v), relative to the scenario: a row for
+    /// each rank with the bytes that it sends to each, of which its own stay with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matrix: Option<String>,
     /// The parts that run the schedule beside each other (channels): 1 or more. Default 1.
     #[serde(default = "Collective::default_chunks")]
     pub chunks: u32,
@@ -53,6 +58,32 @@ impl Collective {
     /// Returns the schedule that is given, or the default of the operation.
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm.unwrap_or(self.operation.algorithms()[0])
+    }
+
+    /// Returns the bytes of each rank for each, row by row, where a file has them.
+    fn read_matrix(&self, check: &mut WorkloadCheck<'_>, ranks: u32) -> Option<Vec<u64>> {
+        let file = self.matrix.as_ref()?;
+        if self.operation != CollectiveOperation::AllToAll {
+            check.error("matrix", "blocks of another operation than an all-to-all", "`size`");
+        }
+        if self.size != Bytes::ZERO {
+            check.error("size", "a size beside `matrix`", "one of the two");
+        }
+        match matrix::parse(file, &check.flow_list("matrix", file)?, ranks) {
+            Ok(blocks) => {
+                let sent = (0..).zip(&blocks).filter(|(place, _)| place % (u64::from(ranks) + 1) > 0);
+                let longest = sent.map(|(_, bytes)| *bytes).max().unwrap_or(0);
+                if longest == 0 {
+                    check.error("matrix", "no rank sends a byte to another", "a size of 1B or more");
+                }
+                check.may_be_longest("matrix", longest as f64);
+                Some(blocks)
+            }
+            Err(mut errors) => {
+                check.errors.append(&mut errors);
+                None
+            }
+        }
     }
 }
 
@@ -87,9 +118,10 @@ impl Kind for Collective {
             check.error("run.hosts", "one rank has nobody to send to", "at least two hosts");
         }
         check.at_least_one("chunks", self.chunks.into(), "no part at all");
+        let blocks = self.read_matrix(check, ranks);
         if self.operation == CollectiveOperation::Barrier {
             check.may_be_longest("size", 1.0);
-        } else {
+        } else if self.matrix.is_none() {
             check.some_bytes("size", self.size);
         }
         let messages = u64::from(ranks) * u64::from(ranks) * u64::from(self.chunks);
@@ -107,7 +139,14 @@ impl Kind for Collective {
                 per_server: self.run.per_server(),
                 reduce_per_byte: self.reduce_per_byte,
             };
-            collective.add(&mut builder, &members, &vec![None; members.len()], &mut 0);
+            let begin = vec![None; members.len()];
+            match blocks {
+                Some(blocks) => {
+                    let block = |from, to| blocks[from * members.len() + to];
+                    collective.add_blocks(&mut builder, &members, &begin, &mut 0, block)
+                }
+                None => collective.add(&mut builder, &members, &begin, &mut 0),
+            };
             match builder.finish() {
                 Ok(graph) => self.graph = Arc::new(graph),
                 Err(bad) => check.error("operation", bad.to_string(), "another operation"),
@@ -118,8 +157,12 @@ impl Kind for Collective {
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {
         let bytes = self.size.get();
-        let bus_bytes = bytes as f64 * self.operation.bus_factor(self.graph.ranks());
-        self.run.source(&self.graph, JobSize { bytes, bus_bytes: bus_bytes.round() as u64 }, context)
+        let bus_bytes = (bytes as f64 * self.operation.bus_factor(self.graph.ranks())).round() as u64;
+        let size = match self.matrix {
+            Some(_) => JobSize::of(&self.graph),
+            None => JobSize { bytes, bus_bytes },
+        };
+        self.run.source(&self.graph, size, context)
     }
 
     fn supply(&self) -> Supply {
@@ -132,6 +175,10 @@ impl Kind for Collective {
 
     fn job(&self) -> Option<&JobGraph> {
         Some(&self.graph)
+    }
+
+    fn inputs(&self) -> Vec<Input<'_>> {
+        self.matrix.iter().map(|_| Input::Job(&self.graph)).collect()
     }
 
     fn expected_records(&self, _: &dyn NetworkFacts, _: bool) -> Option<ExpectedRecords> {

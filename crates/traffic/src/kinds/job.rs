@@ -33,8 +33,8 @@ pub struct Job {
 impl Kind for Job {
     fn check(&mut self, check: &mut WorkloadCheck<'_>) -> WorkloadDemand {
         let hosts = self.run.check(check);
-        if let Some(text) = check.flow_list("path", &self.path) {
-            match goal::parse_goal(&text) {
+        if let Some(input) = check.job_file("path", &self.path) {
+            match goal::read_goal(input) {
                 Ok(graph) => {
                     let sizes = graph.operations().iter().map(|operation| match operation.action {
                         OperationAction::Send { bytes, .. } => bytes,
@@ -49,7 +49,7 @@ impl Kind for Job {
                     problem: bad.problem,
                     allowed: bad.allowed.map(str::to_owned),
                     help: None,
-                    place: Some(FilePlace { file: self.path.clone(), span: bad.at }),
+                    place: Some(FilePlace { file: self.path.clone(), span: bad.at, line: bad.line }),
                 }),
             }
         }

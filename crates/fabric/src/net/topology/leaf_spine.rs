@@ -6,7 +6,7 @@ use plimsoll_units::{Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::kind::{Inside, Kind, Racks, TopologyCheck, TopologyCut, hosts, product, switches};
+use super::kind::{Inside, Kind, Racks, TopologyCheck, TopologyCut, hosts, product};
 use super::link::{Choices, Link, LinkClass, Node, host_links};
 use super::{HostNics, Network, Paths};
 use crate::Unbuildable;
@@ -26,6 +26,11 @@ pub struct LeafSpine {
     /// which NICs a connection takes.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub nics: u32,
+    /// Whether each NIC of the hosts has a network of its own: the leaves and spines of one number of NICs are a plane,
+    /// which no link connects with the others, and `spines` are divided among the planes. Default false: every leaf is
+    /// connected to every spine.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub planes: bool,
     /// Rate of a host's link.
     pub rate: Rate,
     /// Rate of a leaf-spine link; default: `rate`.
@@ -58,6 +63,11 @@ impl LeafSpine {
     fn fabric_delay(&self) -> Span {
         self.fabric_delay.unwrap_or(self.delay)
     }
+
+    fn hops(&self) -> NextHops {
+        let LeafSpine { leaves, spines, hosts_per_leaf, .. } = *self;
+        NextHops { leaves, spines, hosts_per_leaf, planes: if self.planes { self.nics.max(1) } else { 1 } }
+    }
 }
 
 impl Kind for LeafSpine {
@@ -69,6 +79,10 @@ impl Kind for LeafSpine {
         if self.nics > 1 && !self.leaves.is_multiple_of(self.nics) {
             let problem = format!("{} leaves are no multiple of {} NICs", self.leaves, self.nics);
             check.error("nics", problem, "a divisor of `leaves`");
+        }
+        if self.planes && (self.nics < 2 || !self.spines.is_multiple_of(self.nics)) {
+            let problem = format!("{} spines in planes of {} NICs", self.spines, self.nics);
+            check.error("planes", problem, "`nics` of 2 or more, which divide `spines`");
         }
         check.rate("rate", self.rate);
         check.rate("fabric_rate", self.fabric_rate());
@@ -91,7 +105,7 @@ impl Kind for LeafSpine {
 
     fn links(&self) -> u64 {
         let of_hosts = product([self.leaves, self.hosts_per_leaf]);
-        of_hosts.saturating_add(product([self.leaves, self.spines]))
+        of_hosts.saturating_add(product([self.leaves, self.hops().uplinks()]))
     }
 
     fn switches(&self) -> Vec<u32> {
@@ -99,7 +113,8 @@ impl Kind for LeafSpine {
     }
 
     fn switch_ports(&self, tier: usize) -> u32 {
-        if tier == 0 { self.hosts_per_leaf.saturating_add(self.spines) } else { self.leaves }
+        let hops = self.hops();
+        if tier == 0 { self.hosts_per_leaf.saturating_add(hops.uplinks()) } else { hops.downlinks() }
     }
 
     fn host_rate(&self, _host: u32) -> Rate {
@@ -115,7 +130,8 @@ impl Kind for LeafSpine {
             return Vec::new();
         }
         let links = "the links from a leaf to the spines";
-        let bits_per_second = self.fabric_rate().as_bps() as f64 * f64::from(self.spines * self.nics);
+        let links_of_all = self.hops().uplinks() * self.nics;
+        let bits_per_second = self.fabric_rate().as_bps() as f64 * f64::from(links_of_all);
         vec![TopologyCut { links, inside: Inside::Groups(self.hosts_per_leaf), bits_per_second }]
     }
 
@@ -128,21 +144,21 @@ impl Kind for LeafSpine {
     }
 
     fn neighbours(&self, node: Node) -> Vec<Node> {
-        let LeafSpine { leaves, spines, hosts_per_leaf, .. } = *self;
+        let (hops, each) = (self.hops(), self.hosts_per_leaf);
         match node {
-            Node::Host(host) => vec![Node::Switch(host.0 / hosts_per_leaf)],
-            Node::Switch(leaf) if leaf < leaves => {
-                let below = hosts(leaf * hosts_per_leaf..(leaf + 1) * hosts_per_leaf);
-                switches(leaves..leaves + spines).chain(below).collect()
+            Node::Host(host) => vec![Node::Switch(host.0 / each)],
+            Node::Switch(leaf) if leaf < self.leaves => {
+                let spines = hops.spines_of(leaf).map(|spine| Node::Switch(self.leaves + spine));
+                spines.chain(hosts(leaf * each..(leaf + 1) * each)).collect()
             }
-            Node::Switch(_) => switches(0..leaves).collect(),
+            Node::Switch(spine) => hops.leaves_of(spine - self.leaves).map(Node::Switch).collect(),
         }
     }
 
     fn network(&self) -> Result<Network, Unbuildable> {
         let host = LinkClass { rate: self.rate, propagation: self.delay };
         let fabric = LinkClass { rate: self.fabric_rate(), propagation: self.fabric_delay() };
-        Ok(Network::leaf_spine(self.leaves, self.spines, self.hosts_per_leaf, host, fabric))
+        Ok(self.hops().network(host, fabric))
     }
 }
 
@@ -155,10 +171,7 @@ impl Network {
         host: LinkClass,
         fabric: LinkClass,
     ) -> Network {
-        let hops = NextHops { leaves, spines, hosts_per_leaf };
-        let links = hops.links(host, fabric);
-        let hosts = leaves * hosts_per_leaf;
-        Network::new(hosts, leaves + spines, links, LeafSpine::TIERS, Paths::LeafSpine(hops))
+        NextHops { leaves, spines, hosts_per_leaf, planes: 1 }.network(host, fabric)
     }
 }
 
@@ -168,27 +181,74 @@ pub(super) struct NextHops {
     leaves: u32,
     spines: u32,
     hosts_per_leaf: u32,
+    /// Leaf `l` is in plane `l % planes`, and so many spines after each other are in one.
+    planes: u32,
 }
 
 impl NextHops {
+    fn network(self, host: LinkClass, fabric: LinkClass) -> Network {
+        let hosts = self.leaves * self.hosts_per_leaf;
+        let (switches, links) = (self.leaves + self.spines, self.links(host, fabric));
+        Network::new(hosts, switches, links, LeafSpine::TIERS, Paths::LeafSpine(self))
+    }
+
+    /// Returns the number of a leaf's links to spines.
+    fn uplinks(&self) -> u32 {
+        self.spines / self.planes
+    }
+
+    /// Returns the number of a spine's links to leaves.
+    fn downlinks(&self) -> u32 {
+        self.leaves / self.planes
+    }
+
+    fn spines_of(&self, leaf: u32) -> impl Iterator<Item = u32> {
+        let first = leaf % self.planes * self.uplinks();
+        first..first + self.uplinks()
+    }
+
+    fn leaves_of(&self, spine: u32) -> impl Iterator<Item = u32> {
+        (spine / self.uplinks()..self.leaves).step_by(self.planes as usize)
+    }
+
     fn links(&self, host: LinkClass, fabric: LinkClass) -> Vec<Link> {
-        let NextHops { leaves, spines, hosts_per_leaf } = *self;
+        let NextHops { leaves, spines, hosts_per_leaf, .. } = *self;
         let leaf = Node::Switch;
         let spine = |s| Node::Switch(leaves + s);
         let mut links: Vec<Link> =
             host_links(leaves * hosts_per_leaf, host, |h| h / hosts_per_leaf).collect();
         for l in 0..leaves {
-            links.extend((0..spines).map(|s| fabric.link(leaf(l), spine(s), 0)));
+            links.extend(self.spines_of(l).map(|s| fabric.link(leaf(l), spine(s), 0)));
         }
         for s in 0..spines {
-            links.extend((0..leaves).map(|l| fabric.link(spine(s), leaf(l), 1)));
+            links.extend(self.leaves_of(s).map(|l| fabric.link(spine(s), leaf(l), 1)));
         }
         links
     }
 
+    /// Returns the choices in a plane, which leads to each host: at another NIC of its than `dst` where that is in
+    /// another plane.
+    fn choices_in_plane(&self, switch: u32, dst: u32) -> Choices {
+        let NextHops { leaves, hosts_per_leaf, planes, .. } = *self;
+        let (hosts, uplinks) = (leaves * hosts_per_leaf, self.uplinks());
+        let dst_leaf = dst / hosts_per_leaf;
+        if switch >= leaves {
+            let first = 2 * hosts + leaves * uplinks + (switch - leaves) * self.downlinks();
+            return Choices::one(first + dst_leaf / planes);
+        }
+        let last = dst_leaf - dst_leaf % planes + switch % planes;
+        if switch == last {
+            return Choices::one(hosts + last * hosts_per_leaf + dst % hosts_per_leaf);
+        }
+        Choices { first: 2 * hosts + switch * uplinks, count: uplinks, tier: 0 }
+    }
+
     #[inline]
     pub(super) fn choices(&self, switch: u32, dst: u32) -> Choices {
-        let NextHops { leaves, spines, hosts_per_leaf } = *self;
+        let NextHops { leaves, spines, hosts_per_leaf, planes } = *self;
+        if planes > 1 {
+            return self.choices_in_plane(switch, dst);
+        }
         let hosts = leaves * hosts_per_leaf;
         let dst_leaf = dst / hosts_per_leaf;
         if switch >= leaves {

@@ -48,6 +48,9 @@ fn every_pair_is_connected_in_every_topology() {
             class(),
         ),
         Network::dumbbell(3, 2, class(), class()),
+        dragonfly(5, 2, 2).network().unwrap(),
+        dragonfly(3, 3, 2).network().unwrap(),
+        dragonfly(2, 1, 3).network().unwrap(),
         Network::graph(3, 4, &graph).expect("connected"),
     ];
     for network in networks {
@@ -55,6 +58,93 @@ fn every_pair_is_connected_in_every_topology() {
         for (src, dst) in (0..hosts).flat_map(|s| (0..hosts).map(move |d| (s, d))).filter(|(s, d)| s != d) {
             hops(&network, src, dst, src * 7 + dst);
         }
+    }
+}
+
+fn dragonfly(groups: u32, routers: u32, global_links: u32) -> Dragonfly {
+    let (rate, delay) = (Rate::from_gbps(10), Span::from_us(1));
+    Dragonfly {
+        groups,
+        routers,
+        hosts_per_router: 2,
+        global_links,
+        rate,
+        local_rate: None,
+        global_rate: None,
+        delay,
+        local_delay: None,
+        global_delay: None,
+    }
+}
+
+#[test]
+fn a_dragonfly_has_one_global_hop_between_groups() {
+    for (groups, routers, global_links, between) in [(5, 2, 2, 1), (3, 3, 2, 3), (9, 4, 2, 1), (4, 3, 2, 2)] {
+        let topology = dragonfly(groups, routers, global_links);
+        let mut check = TopologyCheck::default();
+        topology.check(&mut check);
+        let network = topology.network().unwrap();
+        let group = |node: Node| match node {
+            Node::Switch(router) => router / routers,
+            Node::Host(host) => host.0 / 2 / routers,
+        };
+        assert_eq!(network.links().len() as u64, 2 * topology.links());
+        for link in network.links() {
+            let back = network.ports_between(link.to, link.from).count();
+            assert_eq!(back, network.ports_between(link.from, link.to).count(), "{link:?} has no way back");
+            assert!(topology.neighbours(link.from).contains(&link.to) || matches!(link.from, Node::Host(_)));
+        }
+        let is_global = |link: &&Link, other| (group(link.from), group(link.to)) == (0, other);
+        for other in 1..groups {
+            assert_eq!(network.links().iter().filter(|link| is_global(link, other)).count(), between);
+        }
+        let hosts = network.hosts();
+        for (src, dst) in (0..hosts).flat_map(|s| (0..hosts).map(move |d| (s, d))).filter(|(s, d)| s != d) {
+            let links: Vec<&Link> =
+                hops(&network, src, dst, src + dst).iter().map(|port| network.link(*port)).collect();
+            let crossed = links.iter().filter(|link| group(link.from) != group(link.to)).count();
+            let is_away = group(links[0].from) != group(Node::Host(HostId(dst)));
+            assert_eq!(crossed, usize::from(is_away), "{src} -> {dst}");
+            assert!(links.len() <= 2 + crossed + 1 + usize::from(is_away), "{src} -> {dst}: {links:?}");
+        }
+    }
+    let mut check = TopologyCheck::default();
+    dragonfly(6, 2, 2).check(&mut check);
+    assert!(format!("{check:?}").contains("4 global links of a group"), "{check:?}");
+}
+
+#[test]
+fn planes_share_no_link() {
+    let (rate, delay) = (Rate::from_gbps(10), Span::from_us(1));
+    let topology = LeafSpine {
+        leaves: 6,
+        spines: 4,
+        hosts_per_leaf: 3,
+        nics: 2,
+        planes: true,
+        rate,
+        fabric_rate: None,
+        delay,
+        fabric_delay: None,
+    };
+    let network = topology.network().unwrap().with_nics(topology.nics());
+    assert_eq!((network.links().len() as u64, topology.links()), (2 * (18 + 6 * 2), 18 + 6 * 2));
+    let plane = |node: Node| match node {
+        Node::Host(nic) => network.nics().place_of(nic).1,
+        Node::Switch(leaf) if leaf < 6 => leaf % 2,
+        Node::Switch(spine) => (spine - 6) / 2,
+    };
+    assert!(network.links().iter().all(|link| plane(link.from) == plane(link.to)));
+    for link in network.links() {
+        assert!(topology.neighbours(link.from).contains(&link.to));
+    }
+    for (src, dst) in (0..18).flat_map(|s| (0..18).map(move |d| (s, d))).filter(|(s, d)| s / 6 != d / 6) {
+        let [from, to] = [src, dst].map(|nic| network.nics().host_of(HostId(nic)));
+        let path: Vec<PortId> =
+            network.path(&Packet::new(HostId(src), HostId(dst), 0, 100)).take(9).collect();
+        let Node::Host(last) = network.link(path[path.len() - 1]).to else { panic!("{path:?}") };
+        assert_eq!((path.len(), network.nics().host_of(last)), (4, to), "{from:?}");
+        assert_eq!(last == HostId(dst), plane(Node::Host(HostId(src))) == plane(Node::Host(HostId(dst))));
     }
 }
 

@@ -526,7 +526,7 @@ impl Draft {
                 (*name == "transport").then(|| lines.first().map(|line| line.0.clone()))?
             })
             .unwrap_or_default();
-        Imported { text, summary, notes: self.notes, hosts: BTreeSet::new() }
+        Imported { text, summary, notes: self.notes, hosts: BTreeSet::new(), links: Vec::new() }
     }
 }
 

@@ -137,7 +137,7 @@ fn fabric() -> impl Strategy<Value = Fabric> {
     (paths, queue, priorities).prop_map(|(paths, queue, priorities)| Fabric { paths, queue, priorities })
 }
 
-fn transport() -> impl Strategy<Value = String> {
+pub fn transport() -> impl Strategy<Value = String> {
     (
         select(vec!["tcp", "dctcp", "cubic"]),
         select(vec!["reno", "newreno", "sack"]),

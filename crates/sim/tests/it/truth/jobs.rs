@@ -3,6 +3,7 @@
 
 use plimsoll_results::Digest;
 use plimsoll_results::outcome::QueryRecord;
+use plimsoll_scenario::import::htsim_connections;
 use plimsoll_sim::run_in_parts;
 use plimsoll_units::{Span, Time};
 
@@ -44,6 +45,73 @@ fn rounds_on_one_switch_take_the_time_of_their_packets() {
             // The network was idle, so that was the ideal time.
             assert_eq!(run.iterations[0].ideal, run.iterations[0].took, "{keys}");
         }
+    }
+}
+
+#[test]
+fn blocks_of_a_matrix_take_the_time_of_the_largest_row_or_column() {
+    // All packets are full: those of the busiest link, once more the last one on the other link, and 2 us.
+    let bound = |packets: u64| Span::from_ps((packets + 1) * 4_160 * 80 + 2_000_000);
+    // One rank sends to all, all send to one, and all to all where rank 0 has four times as much to receive.
+    let row = "1, 64KiB, 128KiB, 256KiB\n0, 0, 0, 0\n0, 0, 0, 0\n0, 0, 0, 0";
+    let column = "0, 0, 0, 131072\n0, 0, 0, 131072\n0, 0, 0, 131072\n0, 0, 0, 0";
+    let hot =
+        "0, 32KiB, 32KiB, 32KiB\n128KiB, 0, 32KiB, 32KiB\n128KiB, 32KiB, 0, 32KiB\n128KiB, 32KiB, 32KiB, 0";
+    for (algorithm, matrix, messages, packets) in [
+        ("direct", row, 3, 16 + 32 + 64),
+        ("shift", row, 3, 16 + 32 + 64),
+        ("direct", column, 3, 3 * 32),
+        ("shift", column, 3, 3 * 32),
+        ("direct", hot, 12, 3 * 32),
+    ] {
+        let keys = format!(
+            "operation = 'all-to-all'\nalgorithm = '{algorithm}'\nmatrix = 'm.csv'\n\
+             [files.'m.csv']\ntext = \"\"\"{matrix}\"\"\""
+        );
+        let run = collective(4, 100, &keys);
+        assert_eq!(run.iterations[0].took, bound(packets), "{keys}");
+        assert_eq!((run.iterations[0].bus_bytes, run.messages.len()), (packets * 4_096, messages), "{keys}");
+    }
+}
+
+#[test]
+fn flows_of_htsim_start_when_their_triggers_have_been_activated() {
+    // The bytes on the wire, once more the first packet, and 2 us.
+    let message = |bytes: u64| {
+        let first = bytes.min(4_096) + 64;
+        Span::from_ps((bytes + bytes.div_ceil(4_096) * 64 + first) * 80 + 2_000_000)
+    };
+    let barrier = "Nodes 4\nConnections 3\nTriggers 1\n0->1 id 1 start 0 size 1000000 send_done_trigger 1\n\
+                   2->1 id 2 start 0 size 1000000 send_done_trigger 1\n\
+                   1->3 id 3 trigger 1 size 500000 prio 5 msg 7\ntrigger id 1 barrier count 2\n";
+    // Both flows share the last link, as if they were one of which each half has a packet that is not full.
+    let both = message(1_000_000) + Span::from_ps((1_000_000 + 245 * 64) * 80);
+    let serial = "Nodes 4\nConnections 3\nTriggers 1\ntrigger id 9 multishot\n\
+                  0->1 id 1 start 5000000 size 40960 recv_done_trigger 9\n\
+                  0->2 id 2 trigger 9 size 8192 recv_done_trigger 9\n0->3 id 3 trigger 9 size 4096\n";
+    let told = message(1);
+    let chain = message(40_960) + told + message(8_192) + told + message(4_096);
+    // At the destination itself no message tells of it.
+    let relay = "Nodes 4\nConnections 4\nTriggers 2\ntrigger id 1 multishot\ntrigger id 2 oneshot\n\
+                 0->1 start 0 size 40960 recv_done_trigger 1\n2->1 start 0 size 4096 recv_done_trigger 1\n\
+                 1->3 trigger 1 size 8192\n1->0 trigger 1 size 8192 recv_done_trigger 2\n";
+    let relay = relay.replace("Connections 4", "Connections 5") + "0->3 trigger 2 size 4096\n";
+    // The flow of one packet arrives between others, and the one that starts last goes on.
+    let last = message(40_960) + Span::from_ps(4_160 * 80) + message(8_192) + message(4_096);
+    for (matrix, expected, notes) in [
+        (barrier, both + message(500_000), 2),
+        (serial, Span::from_us(5) + chain, 1),
+        (relay.as_str(), last, 0),
+    ] {
+        let traffic = htsim_connections("c.cm", matrix, None).unwrap();
+        assert_eq!((traffic.is_job, traffic.file.notes.len()), (true, notes), "{:?}", traffic.file.notes);
+        let run = run(&format!(
+            "version = 1\ntitle = 'triggers'\n[topology]\nkind = 'rack'\nhosts = 4\nrate = '100Gbps'\ndelay = '1us'\n\
+             [port.switch]\nbuffer = 'unlimited'\n[transport]\nkind = 'datagram'\nsegment = '4096B'\nheader = '64B'\n\
+             [workload.flows]\nkind = 'job'\npath = 'job.goal'\n[files.'job.goal']\ntext = \"\"\"\n{}\"\"\"\n",
+            traffic.file.text
+        ));
+        assert_eq!(run.iterations[0].took, expected, "{matrix}");
     }
 }
 
@@ -95,6 +163,38 @@ fn every_transport_carries_a_job_on_any_threads() {
     for threads in [2, 4] {
         let parts = run_in_parts(&model, threads, &mut |_| true).expect("the scenario can be run");
         assert_eq!(Digest::of(&parts), alone.digest(), "{threads} threads");
+    }
+}
+
+#[test]
+fn a_dragonfly_takes_the_hops_of_its_minimal_paths() {
+    // Links 0 and 1 of group 0 are at router 0 and lead to groups 1 and 2, links 2 and 3 at router 1 to groups 3 and 4.
+    for (to, links) in [("h1", 3), ("h3", 3), ("h2", 4), ("h6", 4), ("h7", 5)] {
+        let run = run(&format!(
+            "version = 1\ntitle = 'a dragonfly'\n\
+             [topology]\nkind = 'dragonfly'\ngroups = 5\nrouters = 2\nhosts_per_router = 1\nglobal_links = 2\n\
+             rate = '100Gbps'\ndelay = '1us'\nglobal_delay = '5us'\n\
+             [transport]\nkind = 'datagram'\nsegment = '4096B'\nheader = '64B'\n\
+             [workload.w]\nkind = 'collective'\noperation = 'broadcast'\nsize = '4096B'\nrun.hosts = ['h0', '{to}']\n"
+        ));
+        let global = if to == "h1" { Span::ZERO } else { Span::from_us(4) };
+        let expected = (Span::from_ps(4_160 * 80) + Span::from_us(1)) * links + global;
+        assert_eq!(run.iterations[0].took, expected, "{to}");
+    }
+}
+
+#[test]
+fn jobs_run_on_dragonflies_and_planes() {
+    for topology in [
+        "kind = 'dragonfly'\ngroups = 4\nrouters = 3\nhosts_per_router = 1\nglobal_links = 1",
+        "kind = 'leaf-spine'\nleaves = 8\nspines = 4\nhosts_per_leaf = 3\nnics = 4\nplanes = true",
+    ] {
+        let text = format!(
+            "version = 1\ntitle = 't'\npreset = 'uet'\n[run]\nduration = '1s'\n\
+             [topology]\n{topology}\nrate = '10Gbps'\ndelay = '2us'\n\
+             [workload.sum]\nkind = 'collective'\noperation = 'all-to-all'\nsize = '200KB'\nrun.iterations = 2\n"
+        );
+        ends_on_any_threads(topology, &text, None);
     }
 }
 

@@ -8,7 +8,7 @@ use crate::truth::arbitrary::{config, workloads};
 use crate::truth::roce_reliability::ends_on_any_threads;
 
 /// A transport with some of its keys, and the keys of the switches' ports that it needs.
-fn transport() -> impl Strategy<Value = (String, String)> {
+pub fn transport() -> impl Strategy<Value = (String, String)> {
     // Headers that always go first leave a slow link no time for data.
     let trim = || {
         select(vec![
@@ -85,7 +85,7 @@ fn transport() -> impl Strategy<Value = (String, String)> {
 }
 
 /// A leaf-spine network or a rack, with some trouble.
-fn network() -> impl Strategy<Value = String> {
+pub fn network() -> impl Strategy<Value = String> {
     let rate = || select(vec!["10Gbps", "25Gbps", "3Gbps"]);
     let trouble = select(vec![
         "",

@@ -33,6 +33,7 @@ fn leaf_spine(leaves: u32, hosts_per_leaf: u32) -> PacketNetwork {
         spines: 2,
         hosts_per_leaf,
         nics: 1,
+        planes: false,
         rate,
         fabric_rate,
         delay,
