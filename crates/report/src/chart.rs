@@ -643,7 +643,7 @@ pub struct Tracks {
     pub path_key: Option<StackPart>,
 }
 
-/// A row of [`Tracks`].
+/// A row of [`Tracks`], which its bars name by number.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Track {
     /// The label names the row.
@@ -661,7 +661,7 @@ pub struct TrackKey {
     pub is_faint: bool,
 }
 
-/// A bar of [`Tracks`].
+/// A bar of [`Tracks`] in its row.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TrackBar {
     /// The number of its row, from the top.

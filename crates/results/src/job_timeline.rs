@@ -44,7 +44,7 @@ pub struct JobTimeline {
     pub all_steps: usize,
 }
 
-/// A row of a timeline.
+/// A row of a timeline, of a rank or of one of its streams.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct TimelineRow {
     /// The number of the rank.
@@ -60,29 +60,29 @@ pub enum BarKind {
     Waits(u8),
     /// Sending a message of this group.
     Sends(u8),
-    /// Computing.
+    /// Computing on a stream.
     Computes,
 }
 
 /// A bar: operations of one kind without a visible gap.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TimelineBar {
-    /// The place of its row.
+    /// The place of its row, from 0.
     pub row: usize,
-    /// The work.
+    /// The work that it shows.
     pub kind: BarKind,
-    /// When it begins.
+    /// The time at which it begins.
     pub from_us: f64,
-    /// When it ends.
+    /// The time at which it ends.
     pub until_us: f64,
 }
 
 /// A point of the critical path: it is in this row until then.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct PathPoint {
-    /// The place of the row.
+    /// The place of the row, from 0.
     pub row: usize,
-    /// The time.
+    /// The time at which it leaves that row.
     pub us: f64,
 }
 
@@ -93,7 +93,7 @@ pub struct PathStep {
     pub rank: u32,
     /// The operation in words: `receives from 3 (dp)`.
     pub what: String,
-    /// When it ended.
+    /// The time at which it ended.
     pub until_us: f64,
     /// The time since the step before.
     pub took_us: f64,

@@ -98,7 +98,7 @@ pub struct PathWait {
     /// The port by its link: `leaf0 -> spine3`; of two in unknown shares both, with `or` between them; where ports are
     /// not known, the tier: `leaf switches`.
     pub at: String,
-    /// The time in its queue.
+    /// The time that they waited there.
     pub waited: Span,
 }
 

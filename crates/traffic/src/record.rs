@@ -319,9 +319,9 @@ pub struct PathWaitRecord {
     pub workload: u16,
     /// The number of the iteration.
     pub index: u64,
-    /// The place.
+    /// The place where they waited.
     pub at: WaitedAt,
-    /// The time in its queue.
+    /// The time that they waited there.
     pub waited: Span,
 }
 

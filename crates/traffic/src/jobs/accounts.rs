@@ -46,7 +46,7 @@ impl RankAccounts {
         }
     }
 
-    /// Begins an iteration.
+    /// Begins an iteration with all accounts empty.
     pub(super) fn begin(&mut self, now: Time, graph: &JobGraph) {
         self.done = 0;
         self.ranks.fill(RankAccount { since: now, ..RankAccount::default() });

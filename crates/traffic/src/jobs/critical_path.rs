@@ -37,7 +37,7 @@ pub(super) struct CriticalPaths {
     waits: Vec<(u32, WaitedAt, Span)>,
 }
 
-/// A step of a path.
+/// A step of a path: an operation or a message.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     /// The number of the step before.
@@ -51,7 +51,7 @@ impl CriticalPaths {
         CriticalPaths { are_kept, steps: Vec::new(), waits: Vec::new() }
     }
 
-    /// Begins an iteration.
+    /// Begins an iteration without any step.
     pub(super) fn begin(&mut self) {
         self.steps.clear();
         self.waits.clear();

@@ -27,7 +27,7 @@ impl<T> Default for Resources<T> {
 }
 
 impl<T: Copy + Ord + Add<Span, Output = T>> Resources<T> {
-    /// Frees all resources.
+    /// Frees all resources at once.
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }
