@@ -152,7 +152,8 @@ impl Drawing<'_> {
         let steps = self.steps(&on_path);
         let mut gap = self.slowest.took / GAPS;
         let mut bars = self.bars(&rows, gap);
-        while bars.len() > bars_most {
+        // At least one bar is left for each row and kind.
+        while bars.len() > bars_most && gap < self.slowest.took {
             gap = gap * 2 + Span::from_ps(1);
             bars = self.bars(&rows, gap);
         }
