@@ -2357,8 +2357,7 @@ class JobRun(TypedDict, total=False):
     costs: MessageCosts
     """The costs of a message for its ranks, and with `network = "loggops"` the network. Default nothing."""
     timeline: bool
-    """Whether a run keeps the times of each operation (`operations.csv`), for `plimsoll export perfetto`. Default
-    false."""
+    """Whether a run keeps the times of each operation (`operations.csv`), which its report draws. Default false."""
     scale_up: ScaleUp
     """The links inside a server. Default absent: each rank is a server."""
 
@@ -4638,8 +4637,7 @@ class JobRunPartial(TypedDict, total=False):
     costs: MessageCostsPartial
     """The costs of a message for its ranks, and with `network = "loggops"` the network. Default nothing."""
     timeline: bool
-    """Whether a run keeps the times of each operation (`operations.csv`), for `plimsoll export perfetto`. Default
-    false."""
+    """Whether a run keeps the times of each operation (`operations.csv`), which its report draws. Default false."""
     scale_up: ScaleUpPartial
     """The links inside a server. Default absent: each rank is a server."""
 

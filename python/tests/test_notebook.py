@@ -37,6 +37,13 @@ def test_the_notebook_draws_a_load_line(tmp_path: Path) -> None:
     assert not any("IProgress not found" in output.get("text", "") for output in outputs)
 
 
+def test_the_notebook_of_a_training_job_names_links_of_its_critical_path(tmp_path: Path) -> None:
+    outputs = executed("training", tmp_path, "iterations, loads = 1, [0.02, 0.2]")
+    assert any("image/png" in output.get("data", {}) for output in outputs)
+    printed = "".join(output.get("text", "") for output in outputs)
+    assert re.search(r"HPCC, random: \d+ us, waited at \S+ -> \S+ \d+ us", printed), printed
+
+
 def test_the_extra_of_notebooks_has_what_their_progress_bar_needs() -> None:
     required = metadata.requires("plimsoll-net") or []
     notebook = [re.split("[<>= ;]", line)[0] for line in required if line.rstrip("'\"").endswith("notebook")]

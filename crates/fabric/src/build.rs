@@ -35,6 +35,9 @@ impl<H: Hooks> Fabric<H> {
     pub fn build(mut spec: FabricSpec, streams: &Streams, hooks: H) -> Result<Fabric<H>, Unbuildable> {
         let hashing = Hashing { salt: streams.word("paths"), symmetric: spec.symmetric_paths };
         spec.network = spec.network.with_hashing(hashing);
+        if spec.pacer.is_none() {
+            spec.network = spec.network.without_pacers();
+        }
         let schedule = Schedule::new(&spec.faults, spec.convergence_delay);
         let flow_control = FlowControl::new(&spec, &schedule)?;
         let circuits =

@@ -34,6 +34,8 @@ pub enum Body {
     Gantt(Gantt),
     /// Bars along the time, one row a sender.
     Timetable(TimetableChart),
+    /// Bars of a common axis of time, with a path through the rows.
+    Tracks(Tracks),
 }
 
 impl Chart {
@@ -91,7 +93,9 @@ impl Chart {
                 Some(log) => vec![("linear", Cow::Borrowed(self)), ("logarithmic", other(Body::Lines(log)))],
                 None => vec![("", Cow::Borrowed(self))],
             },
-            Body::Dots(_) | Body::Gantt(_) | Body::Timetable(_) => vec![("", Cow::Borrowed(self))],
+            Body::Dots(_) | Body::Gantt(_) | Body::Timetable(_) | Body::Tracks(_) => {
+                vec![("", Cow::Borrowed(self))]
+            }
         }
     }
 }
@@ -620,6 +624,54 @@ pub struct TimetableBar {
     pub bytes: f64,
     /// The share of what fits, which is the share of its height that is solid.
     pub filled: f64,
+}
+
+/// Bars in many rows, each of one kind, and a path through the rows.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Tracks {
+    /// The horizontal axis of all rows.
+    pub x: Axis,
+    /// The rows, from the top down.
+    pub rows: Vec<Track>,
+    /// The kinds of bar, in the order of the legend; later ones are drawn over earlier ones.
+    pub keys: Vec<TrackKey>,
+    /// The bars of all rows.
+    pub bars: Vec<TrackBar>,
+    /// The row and the position of each point of the path.
+    pub path: Vec<(usize, f64)>,
+    /// The name and the colour of the path, if there is one.
+    pub path_key: Option<StackPart>,
+}
+
+/// A row of [`Tracks`], which its bars name by number.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Track {
+    /// The label names the row.
+    pub label: String,
+}
+
+/// A kind of bar in [`Tracks`].
+#[derive(Clone, PartialEq, Debug)]
+pub struct TrackKey {
+    /// The name in the legend.
+    pub name: String,
+    /// The colour of its bars.
+    pub color: Color,
+    /// Its bars are low and pale: time in which nothing is done.
+    pub is_faint: bool,
+}
+
+/// A bar of [`Tracks`] in its row.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct TrackBar {
+    /// The number of its row, from the top.
+    pub row: usize,
+    /// The index of its kind in `keys`.
+    pub key: usize,
+    /// The position at which it begins.
+    pub from: f64,
+    /// The position at which it ends.
+    pub until: f64,
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ pub use replay::{ReplayPage, replay};
 use std::collections::HashMap;
 
 use plimsoll_results::by_size::SHARES;
+use plimsoll_results::job_timeline::JobTimeline;
 use plimsoll_results::stats::Estimate;
 use plimsoll_results::{Curves, Summary};
 
@@ -193,7 +194,7 @@ fn groups(
     summary: &Summary,
     curves: &Curves,
     queues: &[QueueName<'_>],
-) -> [(&'static str, &'static str, Vec<Figure>); 8] {
+) -> [(&'static str, &'static str, Vec<Figure>); 9] {
     let swept = summary.sweep_points().len() > 1;
     [
         ("sweep", "Sweep", if swept { sweep_figures(summary, queues) } else { Vec::new() }),
@@ -204,6 +205,7 @@ fn groups(
         ("slowdown", "Slowdown", slowdown_figures(summary, curves)),
         ("queues", "Queues", queue_figures(summary, curves, queues)),
         ("circuits", "Circuits", circuit_figures(summary, curves)),
+        ("ranks", "Ranks", job_figures(summary, curves)),
     ]
 }
 
@@ -331,6 +333,11 @@ fn heading(id: &str) -> (&'static str, &'static str) {
             "Circuits",
             "Which circuits stood when in the first replicate, and what they carried. A receiver has one colour in all \
              of these figures.",
+        ),
+        "ranks" => (
+            "Ranks of jobs",
+            "What each rank did in the slowest iteration of the first replicate. The line is the critical path: from \
+             the end back, each operation or message for which the next one waited last.",
         ),
         _ => ("Queues", "The delay that a packet meets when it arrives at a watched port."),
     }
@@ -605,6 +612,35 @@ fn circuit_figures(summary: &Summary, curves: &Curves) -> Vec<Figure> {
         push("timetable", timetables, known.iter().map(|curves| circuits::pairs_grid(curves)).collect());
         let bytes = known.iter().map(|curves| circuits::bytes_by_week(curves, &receivers)).collect();
         push("circuit-bytes", bytes, known.iter().map(|curves| circuits::weeks_grid(curves)).collect());
+    }
+    figures
+}
+
+/// Makes a figure of the slowest iteration of each job with a timeline, for each variant.
+fn job_figures(summary: &Summary, curves: &Curves) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    for (job, workload) in summary.workloads().into_iter().enumerate() {
+        for (number, variant) in summary.variants.iter().enumerate() {
+            let is_own = |one: &&JobTimeline| one.workload == workload && one.variant == *variant;
+            let own: Vec<&JobTimeline> = curves.jobs.iter().filter(is_own).collect();
+            let Some(first) = own.first() else { continue };
+            // A point at which no iteration has ended has an empty chart.
+            let at = |point: &Point| own.iter().find(|one| one.sweep == *point).copied();
+            let none =
+                JobTimeline { bars: Vec::new(), path: Vec::new(), rows: Vec::new(), ..(*first).clone() };
+            let points = summary.sweep_points().into_iter();
+            let name = match summary.variants.len() {
+                1 => workload.to_owned(),
+                _ => format!("{workload}-{variant}"),
+            };
+            figures.push(Figure {
+                id: id("ranks", &name, job * summary.variants.len() + number),
+                subject: None,
+                charts: points.map(|point| jobs::ranks(at(point).unwrap_or(&none))).collect(),
+                tables: own.iter().map(|one| jobs::steps_grid(one)).collect(),
+                half_width: false,
+            });
+        }
     }
     figures
 }

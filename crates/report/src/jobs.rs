@@ -1,14 +1,16 @@
-//! The tables of jobs: their iterations with the critical path, and their communication groups.
+//! The tables of jobs: their iterations with the critical path, and their communication groups; and the figure of an
+//! iteration.
 
 use plimsoll_results::Summary;
+use plimsoll_results::job_timeline::{BarKind, JobTimeline, PathStep, TimelineRow};
 use plimsoll_results::stats::Estimate;
-use plimsoll_results::summary::{GroupSummary, JobSummary, PathSummary};
+use plimsoll_results::summary::{Cell as PointCell, GroupSummary, JobSummary, PathSummary};
 
-use crate::chart::Color;
-use crate::figures::{TIMES, Unit};
-use crate::plots::cell_label;
-use crate::table::Grid;
+use crate::chart::{Axis, Body, Chart, Color, Format, Part, StackPart, Track, TrackBar, TrackKey, Tracks};
+use crate::figures::{self, TIMES, Unit};
+use crate::plots::{self, cell_label};
 use crate::table::numbers::{NumberColumn, assemble};
+use crate::table::{Grid, Row};
 
 /// Makes the tables of the jobs of every variant and sweep point; none where there are none.
 pub(crate) fn summary_grids(summary: &Summary) -> Vec<Grid> {
@@ -54,9 +56,39 @@ pub(crate) fn summary_grids(summary: &Summary) -> Vec<Grid> {
         grid.notes.push("The parts of the critical path sum to the mean.".to_owned());
     }
     let mut grids = vec![grid];
+    grids.extend(places(summary));
     grids.extend(groups(summary));
     grids
 }
+
+/// The places where messages on critical paths waited, the most first; none where none waited.
+fn places(summary: &Summary) -> Option<Grid> {
+    let several = summary.cells.iter().any(|cell| cell.jobs.len() > 1);
+    let jobs = summary.cells.iter().flat_map(|cell| cell.jobs.iter().map(move |job| (cell, job)));
+    let row = |(cell, job): (&PointCell, &JobSummary)| {
+        let (label, scheme) = labelled(cell_label(summary, cell), if several { &job.workload } else { "" });
+        let all: f64 = job.places.iter().map(|place| place.waited_us).sum();
+        let share = |us: f64| format!("{} %", figures::fixed(100.0 * us / all, 0));
+        let mut cells = vec![figures::time(all)];
+        let shown = job.places.iter().take(PLACES);
+        cells.extend(shown.map(|place| format!("{} {}", place.at, share(place.waited_us))));
+        cells.resize(1 + PLACES, String::new());
+        let others = &job.places[PLACES.min(job.places.len())..];
+        cells.push(match others.len() {
+            0 => String::new(),
+            1 => format!("1 place {}", share(others[0].waited_us)),
+            count => format!("{count} places {}", share(others.iter().map(|place| place.waited_us).sum())),
+        });
+        Row { scheme, ..Row::plain(label, cells) }
+    };
+    let rows: Vec<Row> = jobs.filter(|(_, job)| !job.places.is_empty()).map(row).collect();
+    let columns = ["in queues", "most at", "then at", "then at", "others"];
+    let title = "Waiting of messages on the critical path, by link";
+    (!rows.is_empty()).then(|| Grid::plain(title, "variant", &columns, rows))
+}
+
+/// The places of waiting with columns of their own.
+const PLACES: usize = 3;
 
 /// The communication groups of jobs that have some; `all` is every communication.
 fn groups(summary: &Summary) -> Option<Grid> {
@@ -95,6 +127,115 @@ fn labelled((name, color): (String, Option<Color>), of: &str) -> (String, Option
     let parts: Vec<&str> = [name.as_str(), of].into_iter().filter(|part| !part.is_empty()).collect();
     (parts.join(", "), color)
 }
+
+/// Charts what the ranks of a job did in an iteration, and its critical path.
+pub(crate) fn ranks(timeline: &JobTimeline) -> Chart {
+    let mut kinds: Vec<BarKind> = timeline.bars.iter().map(|bar| bar.kind).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let key = |kind: &BarKind| {
+        let of = |group: u8| timeline.groups.get(usize::from(group)).map_or("", String::as_str);
+        let messages =
+            |group| if of(group).is_empty() { "messages".to_owned() } else { of(group).to_owned() };
+        let color = |group: u8| Color::Scheme(GROUP_COLORS[usize::from(group) % GROUP_COLORS.len()]);
+        match *kind {
+            BarKind::Waits(group) => TrackKey {
+                name: format!("waits for {}", messages(group)),
+                color: color(group),
+                is_faint: true,
+            },
+            BarKind::Sends(group) => {
+                TrackKey { name: format!("sends {}", messages(group)), color: color(group), is_faint: false }
+            }
+            BarKind::Computes => {
+                TrackKey { name: "computes".to_owned(), color: Color::Scheme(7), is_faint: false }
+            }
+        }
+    };
+    let bars = timeline.bars.iter().filter_map(|bar| {
+        let key = kinds.binary_search(&bar.kind).ok()?;
+        Some(TrackBar { row: bar.row, key, from: bar.from_us, until: bar.until_us })
+    });
+    Chart {
+        title: format!(
+            "Iteration {} of {}, {}",
+            timeline.iteration,
+            timeline.workload,
+            plots::with_point(&timeline.variant, &timeline.sweep)
+        ),
+        note: note(timeline),
+        body: Body::Tracks(Tracks {
+            x: Axis::from_zero("time since the iteration began", Format::Time),
+            rows: labels(&timeline.rows),
+            keys: kinds.iter().map(key).collect(),
+            bars: bars.collect(),
+            path: timeline.path.iter().map(|point| (point.row, point.us)).collect(),
+            path_key: (!timeline.path.is_empty())
+                .then(|| StackPart { name: "critical path".to_owned(), color: Color::Part(Part::Recovery) }),
+        }),
+    }
+}
+
+fn note(timeline: &JobTimeline) -> String {
+    let mut note = match timeline.iterations {
+        1 => "The only iteration.".to_owned(),
+        count => format!("The slowest of {count} iterations."),
+    };
+    note.push_str(&format!(
+        " It took {}. A bar covers what is behind it, so where a rank waits and computes, it computes.",
+        figures::time(timeline.took_us)
+    ));
+    note.push_str(&format!(" Gaps of less than {} are closed.", figures::time(timeline.gap_us)));
+    match timeline.other_ranks {
+        0 => {}
+        others => note.push_str(&format!(
+            " Without {others} other ranks; the critical path is most often at the ones shown."
+        )),
+    }
+    note
+}
+
+fn labels(rows: &[TimelineRow]) -> Vec<Track> {
+    let mut last = None;
+    let label = |row: &TimelineRow| {
+        let is_first = last.replace(row.rank) != Some(row.rank);
+        let label = match row.stream {
+            Some(stream) if is_first => format!("rank {}, stream {stream}", row.rank),
+            Some(stream) => format!("stream {stream}"),
+            None => format!("rank {}", row.rank),
+        };
+        Track { label }
+    };
+    rows.iter().map(label).collect()
+}
+
+/// Makes the table of the longest steps of a critical path.
+pub(crate) fn steps_grid(timeline: &JobTimeline) -> Grid {
+    let row = |step: &PathStep| {
+        let cells = [step.what.clone(), figures::time(step.until_us), figures::time(step.took_us)];
+        Row::plain(format!("rank {}", step.rank), cells)
+    };
+    let steps = &timeline.steps;
+    let mut grid = Grid::plain(
+        format!(
+            "Longest steps of the critical path, {}",
+            plots::with_point(&timeline.variant, &timeline.sweep)
+        ),
+        "rank",
+        &["operation", "until", "took"],
+        steps.iter().map(row),
+    );
+    let others = timeline.all_steps - steps.len();
+    if others > 0 {
+        let took: f64 = steps.iter().map(|step| step.took_us).sum();
+        let left = figures::time((timeline.took_us - took).max(0.0));
+        grid.notes.push(format!("{others} other steps took {left} in all."));
+    }
+    grid
+}
+
+/// The colours of communication groups, none of which is like that of the critical path.
+const GROUP_COLORS: [usize; 6] = [0, 2, 4, 3, 5, 6];
 
 /// Bandwidths of jobs are in one unit.
 const GBYTES: &[Unit] = &[Unit { name: "GB/s", size: 1.0 }, Unit { name: "GB/s", size: 1.0 }];

@@ -11,6 +11,7 @@ mod rows;
 mod scale;
 mod timetable;
 mod tips;
+mod tracks;
 
 use canvas::{CARD, Canvas, EDGE, FONT, TEXT, glyph_marks};
 pub use canvas::{Glyph, Key, Size};
@@ -62,6 +63,7 @@ fn body(canvas: &mut Canvas<'_>, chart: &Chart) {
         Body::Dots(body) => rows::dots(canvas, body),
         Body::Gantt(body) => rows::gantt(canvas, body),
         Body::Timetable(body) => timetable::timetable(canvas, body),
+        Body::Tracks(body) => tracks::tracks(canvas, body),
     }
 }
 
@@ -92,6 +94,19 @@ pub fn keys(chart: &Chart) -> Vec<Key> {
                 glyph: Glyph::Square,
             };
             body.keys.iter().chain([&body.night]).map(key).collect()
+        }
+        Body::Tracks(body) => {
+            let key = |part: &crate::chart::TrackKey| Key {
+                name: part.name.clone(),
+                color: part.color,
+                glyph: Glyph::Square,
+            };
+            let path = body.path_key.as_ref().map(|part| Key {
+                name: part.name.clone(),
+                color: part.color,
+                glyph: Glyph::Square,
+            });
+            body.keys.iter().map(key).chain(path).collect()
         }
         Body::Dots(_) | Body::Gantt(_) => Vec::new(),
     }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::by_rank::{self, SlowdownByRank};
 use crate::by_size::{SlowdownBySize, buckets};
 use crate::circuit_curves::{self, CircuitCurves, WINDOW_WEEKS};
+use crate::job_timeline::{self, JobTimeline, timelines};
 use crate::link_map::{LinkMap, maps};
 use crate::outcome::{Outcome, QueueObservation};
 use crate::over_time::{LatencyOverTime, slots};
@@ -27,13 +28,20 @@ pub struct Detail {
     pub latency_slots: usize,
     /// The greatest number of weeks whose circuits are drawn one by one.
     pub circuit_weeks: usize,
+    /// The greatest number of bars of a job's timeline.
+    pub job_bars: usize,
 }
 
 impl Detail {
     /// The most that is worth drawing: 400 points of a distribution, 1,000 bins of a timeline, 50 slots of latencies,
-    /// 20 weeks of circuits.
-    pub const FULL: Detail =
-        Detail { cdf_points: 400, timeline_bins: 1_000, latency_slots: 50, circuit_weeks: WINDOW_WEEKS };
+    /// 20 weeks of circuits, 2,400 bars of a job.
+    pub const FULL: Detail = Detail {
+        cdf_points: 400,
+        timeline_bins: 1_000,
+        latency_slots: 50,
+        circuit_weeks: WINDOW_WEEKS,
+        job_bars: job_timeline::BARS,
+    };
 
     /// Returns the detail for a number of runs: all of it for a few, less from a dozen on, so that the curves of a
     /// sweep stay within some megabytes.
@@ -44,6 +52,7 @@ impl Detail {
             timeline_bins: share(Detail::FULL.timeline_bins, 80),
             latency_slots: share(Detail::FULL.latency_slots, 25),
             circuit_weeks: share(Detail::FULL.circuit_weeks, 4),
+            job_bars: share(Detail::FULL.job_bars, 240),
         }
     }
 }
@@ -68,6 +77,9 @@ pub struct Curves {
     /// One for each variant and sweep point with circuits, of the first replicate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub circuits: Vec<CircuitCurves>,
+    /// One for each variant, sweep point and job with a timeline, of the first replicate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<JobTimeline>,
 }
 
 /// A distribution of completion times, or of a workload's observations.
@@ -193,6 +205,7 @@ impl Curves {
         let PointKey { variant, sweep, .. } = &first.key;
         let circuits = circuit_curves::curves(variant, sweep, &first.outcome, detail.circuit_weeks);
         self.circuits.extend(circuits);
+        self.jobs.extend(timelines(variant, sweep, &first.outcome, detail.job_bars));
         for queue in &first.outcome.queues {
             self.timelines.push(timeline(first, queue, detail.timeline_bins));
         }
@@ -310,7 +323,7 @@ mod tests {
         assert_eq!(Detail::for_runs(48).cdf_points, 100);
         assert_eq!(
             Detail::for_runs(10_000),
-            Detail { cdf_points: 60, timeline_bins: 80, latency_slots: 25, circuit_weeks: 4 }
+            Detail { cdf_points: 60, timeline_bins: 80, latency_slots: 25, circuit_weeks: 4, job_bars: 240 }
         );
     }
 }

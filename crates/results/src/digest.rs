@@ -307,8 +307,8 @@ macro_rules! feed_fields {
 feed_fields!(Outcome {
     workloads, tiers, end, warmup, messages, queries, queues, connections, series, goodput, counters
 } except {
-    observations, extra, iterations, ranks, operations, links, processors, circuits, circuit_weeks, delivered,
-    faults, capture, warnings, mechanisms,
+    observations, extra, iterations, ranks, operations, path_waits, links, processors, circuits, circuit_weeks,
+    delivered, faults, capture, warnings, mechanisms,
     blocked, approximation
 });
 feed_fields!(WorkloadInfo { name, kind, deadline } except { observed, supply, groups });

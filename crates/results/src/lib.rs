@@ -12,6 +12,7 @@ pub mod circuit_curves;
 pub mod curves;
 pub mod digest;
 pub mod hpcc;
+pub mod job_timeline;
 pub mod latencies;
 pub mod link_map;
 pub mod mechanism_uses;

@@ -50,7 +50,8 @@ fn map(
     let mut by_link: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for (column, (_, outcomes)) in runs.iter().enumerate() {
         for outcome in outcomes {
-            for (name, link) in names(&outcome.links).into_iter().zip(&outcome.links) {
+            let ends = outcome.links.iter().map(|link| (link.from.as_str(), link.to.as_str()));
+            for (name, link) in link_names(ends).into_iter().zip(&outcome.links) {
                 let value = value(quantity, link) / outcomes.len() as f64;
                 if value > 0.0 {
                     by_link.entry(name).or_insert_with(|| vec![0.0; runs.len()])[column] += value;
@@ -85,15 +86,14 @@ pub(crate) fn paused_share(link: &LinkTotals) -> f64 {
     if link.observed.is_zero() { 0.0 } else { link.paused.as_us_f64() / link.observed.as_us_f64() }
 }
 
-/// `leaf0 -> spine1`; parallel links are numbered.
-fn names(links: &[LinkTotals]) -> Vec<String> {
+/// Names all links by their ends: `leaf0 -> spine1`; parallel links are numbered.
+pub fn link_names<'a>(links: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
     let mut seen: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     links
-        .iter()
-        .map(|link| {
-            let count = seen.entry((&link.from, &link.to)).or_default();
+        .map(|(from, to)| {
+            let count = seen.entry((from, to)).or_default();
             *count += 1;
-            let plain = format!("{} -> {}", link.from, link.to);
+            let plain = format!("{from} -> {to}");
             if *count > 1 { format!("{plain} ({count})") } else { plain }
         })
         .collect()

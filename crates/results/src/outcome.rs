@@ -43,6 +43,8 @@ pub struct Outcome {
     pub ranks: Vec<RankRecord>,
     /// Operations of jobs that are asked for a timeline, ordered by workload, index and operation.
     pub operations: Vec<OperationRecord>,
+    /// Where messages on the critical paths of iterations waited, ordered by workload and index.
+    pub path_waits: Vec<PathWait>,
     /// Load that workloads requested beyond their need, one entry for each workload that may.
     pub extra: Vec<ExtraLoad>,
     /// The queues that the scenario watches (`observe.queue`), each with its series and counts.
@@ -123,6 +125,21 @@ pub struct ApproximateSlowdown {
 impl Approximation {
     /// The percentiles of [`ApproximateSlowdown`].
     pub const SHARES: [f64; 3] = [0.5, 0.9, 0.99];
+}
+
+/// The time that messages on the critical path of a job's iteration waited at a place. Those of an iteration sum to the
+/// path's waiting in NICs and switches.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PathWait {
+    /// The index of the workload in the run.
+    pub workload: u16,
+    /// The number of the iteration.
+    pub index: u64,
+    /// The port by its link: `leaf0 -> spine3`; of two in unknown shares both, with `or` between them; where ports are
+    /// not known, the tier: `leaf switches`.
+    pub at: String,
+    /// The time that they waited there.
+    pub waited: Span,
 }
 
 /// How often a mechanism acted, and how far its buffers were used.

@@ -86,6 +86,7 @@ mod tests {
             bytes: 4_096,
             began: at(5),
             ended: at(9),
+            path: None,
         };
         let compute = OperationRecord { group: 0, action: 0, peer: None, bytes: 0, ..send };
         let outcome =

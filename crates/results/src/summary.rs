@@ -30,7 +30,7 @@ use crate::stats::paired::Change;
 
 pub use blocked::BlockedSummary;
 pub use circuits::FILLED_ENOUGH;
-pub use jobs::{GroupSummary, JobSummary, PathSummary};
+pub use jobs::{GroupSummary, JobSummary, PathSummary, PlaceSummary};
 pub use mechanism::MechanismSummary;
 pub use warning::{Warning, too_few};
 pub use workload::WAITING_FOR_CIRCUIT;

@@ -6,8 +6,8 @@ use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use crate::outcome::{
     BlockedTraffic, CircuitUse, CircuitWeek, ConnectionRecord, Counters, Delivered, GoodputInterval,
-    LinkTotals, MessageRecord, Outcome, QueryRecord, QueueObservation, ScheduleTimes, SeriesPoint, Split,
-    Supply, WorkloadInfo,
+    IterationRecord, LinkTotals, MessageRecord, OperationRecord, Outcome, PathWait, QueryRecord,
+    QueueObservation, ScheduleTimes, SeriesPoint, Split, Supply, WorkloadInfo,
 };
 use crate::point::{PointKey, PointOutcome};
 
@@ -107,6 +107,7 @@ pub fn outcome(shape: &Shape, seed: u64, variant: &str) -> Outcome {
         iterations: Vec::new(),
         ranks: Vec::new(),
         operations: Vec::new(),
+        path_waits: Vec::new(),
         extra: Vec::new(),
         circuits: Vec::new(),
         queues: vec![queue(shape, seed, effect)],
@@ -354,6 +355,68 @@ fn queue(shape: &Shape, seed: u64, effect: Effect) -> QueueObservation {
         marks: effect.marks,
         packets: 205_000,
         bytes: (shape.load * 250e6) as u64,
+    }
+}
+
+/// Adds an iteration of a job whose ranks compute for a while, each a bit longer than the one before, and then receive
+/// a message of the one before: the critical path leads through all of them.
+pub fn with_job(outcome: &mut Outcome, ranks: u32) {
+    let (workload, begun) = (outcome.workloads.len() as u16, Time::ZERO + Span::from_ms(20));
+    outcome.workloads.push(WorkloadInfo {
+        name: "train".to_owned(),
+        kind: "training".to_owned(),
+        deadline: None,
+        observed: None,
+        supply: Supply::Fixed,
+        groups: vec![String::new(), "dp".to_owned()],
+    });
+    let chain = |rank: u32| Span::from_us(300 + 40 * u64::from(rank));
+    for rank in 0..ranks {
+        let computed = begun + Span::from_us(200 + 7 * u64::from(rank % 5));
+        let compute = OperationRecord {
+            workload,
+            index: 0,
+            operation: 2 * rank,
+            rank,
+            stream: 0,
+            group: 0,
+            action: 0,
+            peer: None,
+            bytes: 0,
+            began: begun,
+            ended: computed,
+            path: (rank == 0).then_some(0),
+        };
+        let (peer, path) = (rank.checked_sub(1).or(Some(ranks - 1)), Some(rank + 1));
+        let (began, ended, operation) = (computed, begun + chain(rank), 2 * rank + 1);
+        let receive = OperationRecord { operation, group: 1, action: 2, peer, began, ended, path, ..compute };
+        outcome.operations.extend([compute, receive]);
+    }
+    let (took, iteration) = (chain(ranks - 1), Split { service: chain(ranks - 1), ..Split::default() });
+    outcome.queries.push(QueryRecord {
+        workload,
+        index: 0,
+        created: begun,
+        completed: Some(begun + took),
+        servers: ranks,
+        in_deadline: ranks,
+        response_mean: took / 2,
+        response_min: chain(0),
+    });
+    outcome.iterations.push(IterationRecord {
+        workload,
+        index: 0,
+        took,
+        ideal: took / 2,
+        bytes: 1_000_000,
+        bus_bytes: 1_000_000,
+        split: iteration,
+    });
+    for (at, waited) in
+        [("leaf0 -> spine0", 30), ("h1 -> leaf0", 10), ("spine0 -> leaf1", 5), ("h2 -> leaf0", 5)]
+    {
+        let waited = Span::from_us(waited);
+        outcome.path_waits.push(PathWait { workload, index: 0, at: at.to_owned(), waited });
     }
 }
 

@@ -30,7 +30,7 @@ use crate::world::{SAMPLING_CLOCK, World};
 pub(crate) struct BuiltWorld {
     pub(crate) world: World,
     workloads: Vec<WorkloadInfo>,
-    /// The names of links, where links are counted.
+    /// The names of links, where links are counted or messages say where they waited.
     link_names: Option<LinkNames>,
     /// The highest rate that a fault gives a link, which may be above the link's own.
     fastest_fault: Rate,
@@ -73,9 +73,9 @@ fn build_with(model: &Model, window: Option<ReplayWindow>) -> Result<BuiltWorld,
     let traffic = Traffic::new(&model.traffic_spec(), &streams)?;
     let hosts = Hosts::new(model, &fabric, &traffic.sources)?;
     let ahead = LookAhead::for_network(fabric.ports().len());
-    let counts_links = fabric.counts_links();
+    let names_links = fabric.counts_links() || traffic.sources.iter().any(|source| source.follows_waits());
     Ok(BuiltWorld {
-        link_names: counts_links.then(|| LinkNames::new(&model.topology, fabric.network())),
+        link_names: names_links.then(|| LinkNames::new(&model.topology, fabric.network())),
         fastest_fault: model.fault.iter().filter_map(|fault| fault.rate).max().unwrap_or(Rate::ZERO),
         warmup: model.run.warmup,
         horizon: traffic.horizon(),
@@ -156,6 +156,9 @@ impl BuiltWorld {
         capacity::check(fabric.network(), self.fastest_fault, &connections, &readings, end);
         let mechanisms = self.counted.uses(&counters, &fabric.buffer_uses());
         let circuits = fabric.take_circuit_log(end).unwrap_or_default();
+        let waits = &recorder.records.path_waits;
+        let tiers = fabric.network().wait_places();
+        let path_waits = self.link_names.as_ref().map(|names| names.path_waits(waits, tiers));
         let links = self.link_names.map(|names| names.totals(readings));
         Outcome {
             workloads: self.workloads,
@@ -169,6 +172,7 @@ impl BuiltWorld {
             iterations: recorder.records.iterations,
             ranks: recorder.records.ranks,
             operations: recorder.records.operations,
+            path_waits: path_waits.unwrap_or_default(),
             queues: fabric.take_queues(end),
             links: links.unwrap_or_default(),
             processors: hosts.processors(self.has_processors, end),

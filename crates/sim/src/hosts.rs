@@ -62,7 +62,7 @@ use crate::sim_hooks::SimFabric;
 use active_queue_pairs::ActiveQueuePairs;
 use agenda::{Agenda, Delivery, Step};
 use classes::PacketClasses;
-use connection::{acknowledged, request_time, split_of};
+use connection::{acknowledged, message_waits, request_time, split_of};
 use connection_pool::ConnectionPool;
 use connection_table::ConnectionTable;
 use datagram_transport::DatagramTransport;
@@ -87,6 +87,8 @@ pub(crate) struct Hosts {
     awaits_acknowledgement: Vec<bool>,
     /// By workload: its messages go one way, so that no answer follows once one is acknowledged.
     is_one_way: Vec<bool>,
+    /// By workload: arrivals say where their messages waited.
+    follows_waits: Vec<bool>,
     /// The connections by number.
     connections: ConnectionTable,
     /// The connections of MPTCP, where some workload has such.
@@ -149,6 +151,8 @@ struct HostRules {
     completes_acknowledged: bool,
     /// Packets of a flow may take several paths at a time.
     spreads: bool,
+    /// Each packet takes the path of its flow and entropy.
+    has_fixed_paths: bool,
     /// What senders that choose paths know of the network; `None` without any.
     paths: Option<NetworkPaths>,
     /// The choice among the NICs of hosts that have several, and the salt of a choice by hash.
@@ -198,6 +202,7 @@ impl Hosts {
                 paths,
                 nic_choice: (model.paths.nics, Streams::new(model.run.seed).word("nics")),
                 spreads: fabric.selector().is_some_and(|selector| selector.spreads()),
+                has_fixed_paths: fabric.has_fixed_paths(),
                 one_thread: model.families().find_map(|family| family.one_thread),
                 segmentation,
             },
@@ -209,6 +214,7 @@ impl Hosts {
                 })
                 .collect(),
             is_one_way,
+            follows_waits: sources.iter().map(|source| source.follows_waits()).collect(),
             transports,
             connections: ConnectionTable::default(),
             multipath: Multipath::new(model)?,
@@ -421,7 +427,10 @@ impl Hosts {
                 ideal += request_time(network, transport, packet);
             }
             let from = network.nics().host_of(packet.src);
-            let arrival = Arrival { now, tag: message.tag, from, bytes: message.bytes, split, ideal };
+            let waits = self.follows_waits[usize::from(workload)]
+                .then(|| message_waits(network, packet, &split, self.rules.has_fixed_paths));
+            let waits = waits.unwrap_or_default();
+            let arrival = Arrival { now, tag: message.tag, from, bytes: message.bytes, split, ideal, waits };
             if self.awaits_acknowledgement[usize::from(workload)] {
                 stream.peer.await_acknowledgement(&message, arrival);
                 continue;

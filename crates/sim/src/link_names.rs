@@ -1,9 +1,11 @@
-//! [`LinkNames`]: every link as the scenario names its ends, for the links of an outcome.
+//! [`LinkNames`]: every link as the scenario names its ends, for the links of an outcome and the places of waiting.
 
 use plimsoll_fabric::LinkReading;
 use plimsoll_fabric::net::{Network, Node};
-use plimsoll_results::outcome::{BlockedTier, LinkTotals};
+use plimsoll_results::link_map::link_names;
+use plimsoll_results::outcome::{BlockedTier, LinkTotals, PathWait};
 use plimsoll_scenario::model::Topology;
+use plimsoll_traffic::record::{PathWaitRecord, WaitedAt};
 use plimsoll_units::Span;
 
 /// The names of every link, by number.
@@ -54,6 +56,29 @@ impl LinkNames {
             blocked_ns: blocked.as_ps() / 1_000,
         };
         tiers.into_iter().map(named).collect()
+    }
+
+    /// Names the places where messages waited; `tiers` are the names of switch tiers.
+    pub(crate) fn path_waits(&self, waits: &[PathWaitRecord], tiers: &[&str]) -> Vec<PathWait> {
+        if waits.is_empty() {
+            return Vec::new();
+        }
+        let links = link_names(self.0.iter().map(|link| (link.from.as_str(), link.to.as_str())));
+        let link = |number: u32| &links[number as usize];
+        let named = |wait: &PathWaitRecord| PathWait {
+            workload: wait.workload,
+            index: wait.index,
+            at: match wait.at {
+                WaitedAt::Link(number) => link(number).clone(),
+                WaitedAt::Links(one, other) => format!("{} or {}", link(one), link(other)),
+                WaitedAt::Tier(tier) => {
+                    format!("{} switches", tiers.get(usize::from(tier)).unwrap_or(&"other"))
+                }
+                WaitedAt::Server(server) => format!("inside server {server}"),
+            },
+            waited: wait.waited,
+        };
+        waits.iter().map(named).collect()
     }
 
     /// Names the readings of every link.

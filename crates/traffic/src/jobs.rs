@@ -8,16 +8,20 @@
 //! A job has ranks, each on a host of its own. A rank carries out its operations (send, receive, compute) as soon as
 //! those are done for which they wait, and it has a stream and a NIC for them.
 
+mod accounts;
 pub mod astra;
 pub mod chakra;
 pub mod costs;
+mod critical_path;
 mod engine;
 pub mod goal;
 pub mod goal_binary;
 pub mod graph;
+mod ideal;
 mod matching;
 pub(crate) mod matrix;
 pub mod placement;
+mod resources;
 pub mod run;
 pub mod schedule;
 #[cfg(test)]

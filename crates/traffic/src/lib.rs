@@ -40,5 +40,7 @@ pub mod weights;
 
 pub use kind::Kind;
 pub use kinds::*;
-pub use source::{Actions, Arrival, ConnectionEnd, Datagram, Hint, Opened, Source, SourceReach, Write};
+pub use source::{
+    Actions, Arrival, ConnectionEnd, Datagram, Hint, MessageWaits, Opened, Source, SourceReach, Write,
+};
 pub use traffic::{Traffic, TrafficSpec, WorkloadSpec};

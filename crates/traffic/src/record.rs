@@ -22,12 +22,15 @@ pub struct Records {
     pub ranks: Vec<RankRecord>,
     /// The operations of jobs that are asked for a timeline.
     pub operations: Vec<OperationRecord>,
+    /// Where messages on the critical paths of iterations waited.
+    pub path_waits: Vec<PathWaitRecord>,
 }
 
 impl Records {
     /// Moves all records of `other` to `self`, behind its own.
     pub fn append(&mut self, other: &mut Records) {
-        let Records { messages, queries, observations, extra, iterations, ranks, operations } = other;
+        let Records { messages, queries, observations, extra, iterations, ranks, operations, path_waits } =
+            other;
         self.messages.append(messages);
         self.queries.append(queries);
         self.observations.append(observations);
@@ -35,6 +38,7 @@ impl Records {
         self.iterations.append(iterations);
         self.ranks.append(ranks);
         self.operations.append(operations);
+        self.path_waits.append(path_waits);
     }
 
     /// Orders the records by workload and index.
@@ -45,6 +49,7 @@ impl Records {
         self.iterations.sort_unstable_by_key(|iteration| (iteration.workload, iteration.index));
         self.ranks.sort_unstable_by_key(|rank| (rank.workload, rank.index, rank.rank, rank.group));
         self.operations.sort_unstable_by_key(|one| (one.workload, one.index, one.operation));
+        self.path_waits.sort_unstable_by_key(|wait| (wait.workload, wait.index, wait.at));
     }
 }
 
@@ -303,6 +308,34 @@ pub struct OperationRecord {
     pub began: Time,
     /// When it ended, with all its work.
     pub ended: Time,
+    /// Its place on the critical path of its iteration, from 0; `None` if it is not on it.
+    pub path: Option<u32>,
+}
+
+/// The time that messages on the critical path of a job's iteration waited at a place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PathWaitRecord {
+    /// The index of the workload in the run.
+    pub workload: u16,
+    /// The number of the iteration.
+    pub index: u64,
+    /// The place where they waited.
+    pub at: WaitedAt,
+    /// The time that they waited there.
+    pub waited: Span,
+}
+
+/// A place where a message waited, as far as its packet knows.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum WaitedAt {
+    /// At the port of the link of this number.
+    Link(u32),
+    /// At the ports of two links of one tier, in any shares.
+    Links(u32, u32),
+    /// At switches of this tier, whose ports are not known.
+    Tier(u8),
+    /// At the links inside the server of this number.
+    Server(u32),
 }
 
 /// Requests of a workload beyond one for each thing that it needed.

@@ -8,7 +8,7 @@
 use plimsoll_fabric::net::{Flags, HostId, Packet};
 use plimsoll_units::{Span, Time};
 
-use crate::record::{Records, Split};
+use crate::record::{Records, Split, WaitedAt};
 
 /// A state machine that generates the traffic of one workload.
 pub trait Source: Send {
@@ -27,6 +27,11 @@ pub trait Source: Send {
     /// Returns the connections that are worth opening before the run where connections are kept.
     fn kept_connections(&self) -> Vec<Opened> {
         Vec::new()
+    }
+
+    /// Returns whether arrivals are to say where their messages waited.
+    fn follows_waits(&self) -> bool {
+        false
     }
 
     /// Returns where the source acts when something happens to one of its packets.
@@ -119,6 +124,19 @@ pub struct Arrival {
     pub split: Split,
     /// The completion time of the message on idle links, the reference of its slowdown.
     pub ideal: Span,
+    /// Where it waited, for a source that [follows](Source::follows_waits) its messages.
+    pub waits: MessageWaits,
+}
+
+/// The places where a message waited, and how long: NIC and switches, which sum to these components of its latency.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MessageWaits(pub [(WaitedAt, Span); 5]);
+
+impl Default for MessageWaits {
+    /// Returns the waits of a message that has waited nowhere.
+    fn default() -> MessageWaits {
+        MessageWaits([(WaitedAt::Tier(0), Span::ZERO); 5])
+    }
 }
 
 /// The actions of a source, carried out in this order after it returns.

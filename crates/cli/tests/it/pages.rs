@@ -191,7 +191,7 @@ fn the_gallery() {
     shorten(&place, "60ms");
     run_page("gallery.md", &place, &[]);
     let figures =
-        ["schemes", "knee", "cost", "within", "time", "tail", "who-pays", "queue", "over-time", "circuits"];
+        ["schemes", "knee", "cost", "within", "time", "tail", "who-pays", "queue", "over-time", "circuits", "ranks"];
     for figure in figures {
         assert!(place.read(&format!("{figure}.svg")).ends_with("</svg>\n"), "{figure}");
     }

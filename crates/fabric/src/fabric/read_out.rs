@@ -66,6 +66,12 @@ impl<H: Hooks> Fabric<H> {
         self.selector.as_deref()
     }
 
+    /// Returns whether each packet takes the path of its flow and entropy, [`Network::path`].
+    pub fn has_fixed_paths(&self) -> bool {
+        let spreads = self.selector.as_ref().is_some_and(|selector| selector.spreads());
+        !spreads && self.links.faults.is_none() && self.circuits.is_none()
+    }
+
     /// Returns whether switches pause each other.
     pub fn has_flow_control(&self) -> bool {
         self.links.flow_control.is_some()

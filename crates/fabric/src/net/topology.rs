@@ -21,12 +21,13 @@ mod link;
 mod nics;
 mod rack;
 mod registry;
+mod waits;
 
 use plimsoll_mechanisms::transports::entropy::{PathChoices, PathLabel};
 use plimsoll_memory::prefetch_for_later;
 use plimsoll_units::{Rate, Span, mix64};
 
-use super::{Flags, HostId, Packet, PortId, WaitPlace};
+use super::{Flags, HostId, Packet, PortId};
 pub(crate) use arithmetic::choose;
 use arithmetic::place_of;
 pub use clos::ClosShape;
@@ -69,6 +70,8 @@ pub struct Network {
     paths: Paths,
     hashing: Hashing,
     nics: HostNics,
+    /// Ports that lead upwards from the first tier add to the account of pacers, as there are none.
+    upward_is_apart: bool,
 }
 
 /// Marks a far end that is a host, not a switch.
@@ -111,6 +114,7 @@ impl Network {
             paths,
             hashing: Hashing::default(),
             nics: HostNics::One,
+            upward_is_apart: false,
         }
     }
 
@@ -210,21 +214,11 @@ impl Network {
         &self.tiers
     }
 
-    /// Returns the names of the places where packets wait in switches, in the order of [`WaitPlace::TIERS`]: the tiers,
-    /// but in a hybrid network all tiers of the packet network are one place.
+    /// Returns the names of the places where packets wait in switches, in the order of
+    /// [`WaitPlace::TIERS`](super::WaitPlace::TIERS): the tiers, but in a hybrid network all tiers of the packet
+    /// network are one place.
     pub fn wait_places(&self) -> &[&'static str] {
         if self.hybrid().is_some() { Hybrid::TIERS } else { &self.tiers }
-    }
-
-    /// Returns the component to which a packet's waiting time at the port of `link` is added.
-    pub fn wait_of(&self, link: &Link) -> WaitPlace {
-        let tier = usize::from(link.tier);
-        match link.from {
-            Node::Host(_) => WaitPlace::Nic,
-            Node::Switch(_) if self.hybrid().is_none() || tier == 0 => WaitPlace::TIERS[tier],
-            Node::Switch(_) if tier + 1 == self.tiers.len() => WaitPlace::CIRCUIT,
-            Node::Switch(_) => WaitPlace::Tier1,
-        }
     }
 
     /// Returns the switch port towards `host`.

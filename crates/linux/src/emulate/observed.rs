@@ -97,7 +97,8 @@ pub(super) fn take(records: Vec<DriverRecords>, outcome: &mut Outcome) {
         outcome.connections.extend(connections);
     }
     all.sort();
-    let Records { messages, queries, observations, extra, iterations, ranks, operations } = all;
+    let Records { messages, queries, observations, extra, iterations, ranks, operations, path_waits: _ } =
+        all;
     (outcome.messages, outcome.queries, outcome.observations) = (messages, queries, observations);
     (outcome.extra, outcome.iterations, outcome.ranks) = (extra, iterations, ranks);
     outcome.operations = operations;

@@ -82,6 +82,26 @@ fn of_a_tier_the_longest_queues_are_drawn_and_every_figure_has_an_id() {
 }
 
 #[test]
+fn a_job_has_its_ranks_with_the_critical_path_and_the_places_of_waiting() {
+    let mut points = synthetic::experiment(&Shape::default(), &["TCP", "HULL"], &[], 1, 1);
+    points.iter_mut().for_each(|point| synthetic::with_job(&mut point.outcome, 70));
+    let html = of_points(&points);
+    for found in [
+        "id=\"ranks-train-HULL\"",
+        "Iteration 0 of train, TCP",
+        "Without 6 other ranks",
+        "waits for dp",
+        "leaf0 -&gt; spine0 60 %",
+        "1 place 10 %",
+    ] {
+        assert!(html.contains(found), "{found}");
+    }
+    // The path leads through the rows of its figure, wide and narrow.
+    let paths = html.matches("stroke-width=\"1.6\" stroke-linejoin=\"round\"").count();
+    assert_eq!(paths, 2 * points.len());
+}
+
+#[test]
 fn the_page_loads_nothing() {
     let html = report(&["TCP", "HULL"], &[0.2, 0.4], 1, &Shape::default());
     for outside in ["<link", "src=", "@import", "url(", "fetch("] {

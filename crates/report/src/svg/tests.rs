@@ -10,6 +10,7 @@ use super::canvas::{at, text_width};
 use super::*;
 use crate::chart::{Axis, ChartLine, DotRow, Dots, Format, Lines, Read, Schemes, Stroke, Whisker};
 use crate::circuits::{self, Receivers};
+use crate::jobs;
 use crate::plots;
 use crate::queues::QueueName;
 
@@ -24,6 +25,9 @@ fn charts() -> Vec<Chart> {
     synthetic::with_circuits(&mut hybrid.outcome, 4, 30);
     let circuits = Curves::of(&[hybrid], Detail::FULL);
     let receivers = Receivers::of(&circuits);
+    let mut trained = points[0].clone();
+    synthetic::with_job(&mut trained.outcome, 60);
+    let trained = Curves::of(&[trained], Detail::FULL);
     let queue = QueueName { name: "client", port: "tor -> h0" };
     vec![
         plots::distribution(&summary, &curves, "small", point),
@@ -34,6 +38,7 @@ fn charts() -> Vec<Chart> {
         plots::over_sweep(&summary, &plots::panels(&summary)[0], "small", "p99", |d| d.p99),
         circuits::timetable(&circuits.circuits[0], &receivers),
         circuits::bytes_by_week(&circuits.circuits[0], &receivers),
+        jobs::ranks(&trained.jobs[0]),
         Chart {
             title: "Measured beside published".into(),
             note: "Names <with> \"quotes\" & a logarithmic axis.".into(),
@@ -297,7 +302,9 @@ fn a_variant_has_the_same_color_and_marker_in_every_figure() {
                 body.rows.iter().map(|row| (row.label.as_str(), row.scheme.unwrap())).collect()
             }
             Body::Dots(body) => body.rows.iter().map(|row| (row.label.as_str(), row.color)).collect(),
-            Body::Gantt(_) | Body::Timetable(_) => panic!("no variant has a bar of its own"),
+            Body::Gantt(_) | Body::Timetable(_) | Body::Tracks(_) => {
+                panic!("no variant has a bar of its own")
+            }
         };
         assert!(colors.len() >= 2);
         for (name, color) in colors {

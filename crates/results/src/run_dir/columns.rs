@@ -15,7 +15,8 @@ use plimsoll_units::{Span, Time};
 use super::csv::Writer;
 use crate::outcome::{
     CircuitUse, CircuitWeek, ConnectionRecord, Counters, GoodputInterval, IterationRecord, LinkTotals,
-    MessageRecord, Observation, OperationRecord, QueryRecord, RankRecord, ScheduleTimes, SeriesPoint, Split,
+    MessageRecord, Observation, OperationRecord, PathWait, QueryRecord, RankRecord, ScheduleTimes,
+    SeriesPoint, Split,
 };
 use crate::plain::Plain;
 
@@ -42,7 +43,7 @@ pub(super) enum ColumnKind {
 /// Returns the type of a column by its name. Swept keys are texts: a scenario writes them with their unit.
 #[cfg(any(test, feature = "parquet"))]
 pub(super) fn column_kind(name: &str) -> ColumnKind {
-    let texts = ["variant", "workload", "name", "port", "from", "to", "tier"];
+    let texts = ["variant", "workload", "name", "port", "from", "to", "tier", "at"];
     let mut known = TABLES.iter().flat_map(|table| table.columns).chain(KEY_COLUMNS);
     if texts.contains(&name) || !known.any(|(known, _)| *known == name) {
         ColumnKind::Text
@@ -62,13 +63,14 @@ pub(super) struct Table {
 }
 
 /// All that a point may have a file of.
-pub(super) const TABLES: [Table; 13] = [
+pub(super) const TABLES: [Table; 14] = [
     table::<MessageRecord>(),
     table::<QueryRecord>(),
     table::<Observation>(),
     table::<IterationRecord>(),
     table::<RankRecord>(),
     table::<OperationRecord>(),
+    table::<PathWait>(),
     table::<QueueInterval>(),
     table::<LinkTotals>(),
     table::<CircuitUse>(),
@@ -382,6 +384,17 @@ record! {
     bytes: "bytes" "payload of a message";
     began: "began_ps" "when it began; of a receive when it began to wait";
     ended: "ended_ps" "when it ended";
+    path: "path" "its place on the critical path of its iteration, from 0; empty if it is not on it";
+}
+
+record! {
+    PathWait in "path_waits.csv":
+        "One row a place where messages on the critical path of a job's iteration waited. Those of an iteration sum to \
+         `nic_ps` and the tiers of `iterations.csv`.";
+    workload: "workload" "the workload's name";
+    index: "index" "which iteration; that of its query";
+    at: "at" "link of the port; two with `or` between them that share an account; the tier where ports are not known";
+    waited: "waited_ps" "time in its queue";
 }
 
 /// One interval of one queue.

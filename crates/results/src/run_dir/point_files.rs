@@ -156,6 +156,7 @@ pub(super) fn write(folder: &Path, point: &PointOutcome, columns: Columns) -> Re
     files.write(&outcome.iterations)?;
     files.write(&outcome.ranks)?;
     files.write(&outcome.operations)?;
+    files.write(&outcome.path_waits)?;
     files.write(&intervals)?;
     files.write(&outcome.links)?;
     files.write(&outcome.circuits)?;
@@ -265,6 +266,7 @@ pub(super) fn read(folder: &Path) -> Result<PointOutcome, Error> {
         iterations: read_records(folder, &mark, &names)?,
         ranks: read_records(folder, &mark, &names)?,
         operations: read_records(folder, &mark, &names)?,
+        path_waits: read_records(folder, &mark, &names)?,
         extra: mark.extra.clone(),
         queues: queues(&mark, read_records(folder, &mark, &names)?),
         links: read_records(folder, &mark, &names)?,

@@ -157,6 +157,25 @@ fn circuits_and_their_weeks_read_back() {
 }
 
 #[test]
+fn operations_of_jobs_and_the_places_of_waiting_read_back() {
+    let place = tempfile::tempdir().unwrap();
+    let mut point = points().remove(0);
+    synthetic::with_job(&mut point.outcome, 3);
+    point.digest = Digest::of(&point.outcome);
+    let points = vec![point];
+    let run = create(place.path(), &points, Existing::Refuse).unwrap();
+    run.write_point(&points[0]).unwrap();
+    let read = run.read_point(&points[0].key).unwrap();
+    assert_eq!(read.outcome.operations, points[0].outcome.operations);
+    assert_eq!(read.outcome.path_waits, points[0].outcome.path_waits);
+    let summary = Summary::of(&[read], &Options::default());
+    let places = summary.cells[0].jobs[0].places.iter().map(|place| (place.at.as_str(), place.waited_us));
+    let expected =
+        [("leaf0 -> spine0", 30.0), ("h1 -> leaf0", 10.0), ("h2 -> leaf0", 5.0), ("spine0 -> leaf1", 5.0)];
+    assert_eq!(places.collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn a_killed_run_goes_on_where_it_stopped() {
     let place = tempfile::tempdir().unwrap();
     let points = points();

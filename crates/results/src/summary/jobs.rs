@@ -1,5 +1,8 @@
 //! Jobs of a cell: iterations beside their ideal times, bandwidths, exposed communication and critical paths.
 
+use std::collections::BTreeMap;
+
+use plimsoll_units::Span;
 use serde::{Deserialize, Serialize};
 
 use crate::outcome::{IterationRecord, Outcome, RankRecord, Split};
@@ -24,8 +27,20 @@ pub struct JobSummary {
     pub skew_us: f64,
     /// The parts of the critical path.
     pub path: PathSummary,
+    /// Where messages on the critical path waited, the most first. The sum is that of queues in NICs and switches.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<PlaceSummary>,
     /// The communication groups, the first for all communication.
     pub groups: Vec<GroupSummary>,
+}
+
+/// The time that messages on the critical path of an iteration waited at a place.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PlaceSummary {
+    /// The place, as [`PathWait::at`](crate::outcome::PathWait::at) names it.
+    pub at: String,
+    /// The mean over iterations, in us.
+    pub waited_us: f64,
 }
 
 /// The parts of an iteration's time on its critical path, in us, which sum to it.
@@ -96,6 +111,7 @@ pub(super) fn summarise(outcomes: &[&Outcome]) -> Vec<JobSummary> {
                 switches_us: part(|split| split.tier.iter().map(|tier| tier.as_us_f64()).sum()),
                 wire_us: part(|split| split.serialisation.as_us_f64() + split.propagation.as_us_f64()),
             },
+            places: places(outcomes, number, iterations.len()),
             groups: (0..)
                 .zip(&info.groups)
                 .map(|(group, name)| group_summary(name, ranks(), group))
@@ -103,6 +119,23 @@ pub(super) fn summarise(outcomes: &[&Outcome]) -> Vec<JobSummary> {
         })
     };
     (0..).zip(&first.workloads).filter_map(job).collect()
+}
+
+/// The mean waiting time at each place over so many iterations.
+fn places(outcomes: &[&Outcome], number: u16, iterations: usize) -> Vec<PlaceSummary> {
+    let mut sums: BTreeMap<&str, Span> = BTreeMap::new();
+    for wait in outcomes.iter().flat_map(|outcome| &outcome.path_waits).filter(|wait| wait.workload == number)
+    {
+        *sums.entry(&wait.at).or_default() += wait.waited;
+    }
+    let mut sums: Vec<(&str, Span)> = sums.into_iter().collect();
+    // Equal ones keep the order of their names.
+    sums.sort_by_key(|(_, waited)| std::cmp::Reverse(*waited));
+    let mean = |(at, waited): (&str, Span)| PlaceSummary {
+        at: at.to_owned(),
+        waited_us: waited.as_us_f64() / iterations.max(1) as f64,
+    };
+    sums.into_iter().map(mean).collect()
 }
 
 fn group_summary<'a>(name: &str, ranks: impl Iterator<Item = &'a RankRecord>, group: u8) -> GroupSummary {

@@ -7,7 +7,8 @@ use plimsoll_mechanisms::transports::PacketTypes;
 use plimsoll_mechanisms::transports::{Endpoint, PathFacts};
 use plimsoll_memory::prefetch_for_later;
 use plimsoll_results::outcome::{self, Split};
-use plimsoll_traffic::{Arrival, ConnectionEnd as End};
+use plimsoll_traffic::record::WaitedAt;
+use plimsoll_traffic::{Arrival, ConnectionEnd as End, MessageWaits};
 use plimsoll_units::{Span, Time, mix64};
 
 use super::demand::Unsent;
@@ -258,8 +259,9 @@ pub(super) fn count(record: &mut outcome::ConnectionRecord, counters: Counters) 
 }
 
 /// Returns the component of a split that waiting at `place` belongs to.
-fn part_of(split: &mut Split, place: WaitPlace) -> &mut Span {
+fn part_of<'a>(network: &Network, split: &'a mut Split, place: WaitPlace) -> &'a mut Span {
     match place {
+        _ if network.upward_account() == Some(place) => &mut split.tier[0],
         WaitPlace::Nic => &mut split.nic,
         WaitPlace::Pacer => &mut split.pacer,
         WaitPlace::Tier0 => &mut split.tier[0],
@@ -278,8 +280,8 @@ pub(super) fn transit_of(network: &Network, packet: &Packet) -> Split {
     }
     Split {
         nic: packet.wait(WaitPlace::Nic),
-        pacer: packet.wait(WaitPlace::Pacer),
-        tier: WaitPlace::TIERS.map(|tier| packet.wait(tier)),
+        pacer: network.paced(packet),
+        tier: network.waited_in_tiers(packet),
         serialisation,
         propagation,
         ..Split::default()
@@ -307,7 +309,7 @@ pub(super) fn split_of(network: &Network, now: Time, packet: &Packet, message: &
     let is_first = ends_message && !packet.flags.has(Flags::RETRANSMISSION);
     if is_first && let Some(place) = packet.saturated() {
         // It waited there longer than its field can hold: the rest of the time belongs there.
-        *part_of(&mut split, place) += sent.saturating_since(message.first_sent);
+        *part_of(network, &mut split, place) += sent.saturating_since(message.first_sent);
         sent = sent.min(message.first_sent);
     }
     let first_sent = message.first_sent.min(sent);
@@ -318,4 +320,33 @@ pub(super) fn split_of(network: &Network, now: Time, packet: &Packet, message: &
     }
     assert_eq!(split.total(), total, "the parts of a completion time sum to the whole");
     split
+}
+
+/// Returns where a message waited that `packet` has completed. Ports are known where packets have fixed paths; of a
+/// tier that a path passes twice, without accounts of their own, two are. The parts sum to those of `split`.
+pub(super) fn message_waits(
+    network: &Network,
+    packet: &Packet,
+    split: &Split,
+    has_fixed_paths: bool,
+) -> MessageWaits {
+    let at = |account: WaitPlace, tier: u8| {
+        let ports: Vec<u32> = network.ports_of(packet, account).map(|port| port.0).collect();
+        match ports[..] {
+            [port] if has_fixed_paths => WaitedAt::Link(port),
+            [one, other] if has_fixed_paths => WaitedAt::Links(one, other),
+            _ => WaitedAt::Tier(tier),
+        }
+    };
+    let upward = network.upward_account();
+    let upwards = upward.map_or(Span::ZERO, |account| packet.wait(account)).min(split.tier[0]);
+    let [first, second, third] = split.tier;
+    let [place, next, top] = WaitPlace::TIERS;
+    MessageWaits([
+        (WaitedAt::Link(packet.src.0), split.nic),
+        (upward.map_or(WaitedAt::Tier(0), |account| at(account, 0)), upwards),
+        (at(place, 0), first - upwards),
+        (at(next, 1), second),
+        (at(top, 2), third),
+    ])
 }

@@ -8,7 +8,7 @@
 //! A packet carries the tag in the fields of its sequence and acknowledgement numbers.
 
 use plimsoll_fabric::net::{Network, Packet};
-use plimsoll_traffic::{Arrival, ConnectionEnd as End, Datagram};
+use plimsoll_traffic::{Arrival, ConnectionEnd as End, Datagram, MessageWaits};
 use plimsoll_units::{Time, mix64};
 
 use super::Hosts;
@@ -62,5 +62,6 @@ pub(super) fn arrival_of(network: &Network, now: Time, packet: &Packet) -> Arriv
         bytes: u64::from(packet.size),
         split,
         ideal: split.serialisation + split.propagation,
+        waits: MessageWaits::default(),
     }
 }

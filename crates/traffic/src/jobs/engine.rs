@@ -11,19 +11,24 @@
 //! operation or message for which it waited last. They sum to that time exactly.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ops::Add;
 use std::sync::Arc;
 
 use plimsoll_fabric::net::HostId;
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
+use super::accounts::RankAccounts;
 use super::costs::{JobNetwork, MessageCosts, ScaleUp};
+use super::critical_path::{CriticalPaths, PathTo};
 use super::graph::{JobGraph, Operation, OperationAction};
+use super::ideal::{IdealTimes, MessageEnds};
 use super::matching::{MatchKey, Matching};
+use super::resources::{Resource, Resources};
 use super::run::JobSize;
 use crate::exchange::WorkloadConnections;
-use crate::record::{IterationRecord, MessageRecord, OperationRecord, QueryRecord, RankRecord, Split};
-use crate::source::{Actions, Arrival, ConnectionEnd, Opened, Source, Write};
+use crate::record::{
+    IterationRecord, MessageRecord, OperationRecord, PathWaitRecord, QueryRecord, RankRecord, Split, WaitedAt,
+};
+use crate::source::{Actions, Arrival, ConnectionEnd, MessageWaits, Opened, Source, Write};
 
 /// A job, and how it runs.
 #[derive(Clone, Debug)]
@@ -66,59 +71,22 @@ pub(crate) struct JobSource {
     open_waits: Vec<u32>,
     /// The operations of the iteration that have not ended.
     left: usize,
-    ranks: Vec<RankState>,
+    accounts: RankAccounts,
     /// When each stream and NIC of a rank is free.
-    free: BTreeMap<Resource, Time>,
+    free: Resources<Time>,
     /// What happens when; of one instant in the order in which it was noted.
     events: BTreeMap<(Time, u64), JobEvent>,
     turns: u64,
     /// Operations that may begin now.
-    ready: VecDeque<(u32, Split)>,
+    ready: VecDeque<(u32, PathTo)>,
     matching: Matching<u32, ArrivedMessage>,
     /// Messages under way, by the operation that sent them.
     sent: BTreeMap<u32, SentMessage>,
-    /// When each operation may begin at the earliest where messages have idle links, since the iteration began; of one
-    /// that has begun, when it ends.
-    ideal_begins: Vec<Span>,
-    ideal_end: Span,
-    /// When each stream and NIC of a rank is free there.
-    ideal_free: BTreeMap<Resource, Span>,
-    /// When each operation has begun, where operations are recorded.
+    ideal: IdealTimes,
+    paths: CriticalPaths,
+    /// When each operation has begun, and those that have ended, where operations are recorded.
     began: Vec<Time>,
-    /// By rank, and in it by group.
-    groups: Vec<GroupState>,
-    done_ranks: u32,
-}
-
-/// The state of a rank in an iteration.
-#[derive(Clone, Copy, Debug, Default)]
-struct RankState {
-    left: u32,
-    /// Computations that it has begun, or that wait for a stream.
-    computing: u32,
-    /// When it last began or ended something.
-    since: Time,
-    computed: Span,
-    took: Span,
-}
-
-/// The receives of a rank that wait now, of all groups or of one.
-#[derive(Clone, Copy, Debug, Default)]
-struct GroupState {
-    waiting: u32,
-    waited: Span,
-    exposed: Span,
-}
-
-/// A part of a rank that does one thing at a time.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Resource {
-    Stream(u32, u8),
-    NicOut(u32, u8),
-    NicIn(u32, u8),
-    /// The links inside the server, out and in.
-    LinkOut(u32),
-    LinkIn(u32),
+    ended: Vec<OperationRecord>,
 }
 
 /// Something that happens to an operation later.
@@ -126,8 +94,8 @@ enum Resource {
 struct JobEvent {
     what: Happening,
     operation: u32,
-    /// The components of the critical path to it; of a message that arrives, the components of its latency.
-    path: Split,
+    /// The critical path to it; of a message that arrives, the components of its latency.
+    path: PathTo,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -146,7 +114,7 @@ enum Happening {
 struct SentMessage {
     iteration: u64,
     created: Time,
-    path: Split,
+    path: PathTo,
     /// When it leaves where messages have idle links.
     ideal: Span,
 }
@@ -156,13 +124,13 @@ struct SentMessage {
 struct ArrivedMessage {
     operation: u32,
     arrived: Time,
-    path: Split,
+    path: PathTo,
     /// When it arrives where messages have idle links.
     ideal: Span,
 }
 
 impl JobEvent {
-    fn new(what: Happening, operation: u32, path: Split) -> JobEvent {
+    fn new(what: Happening, operation: u32, path: PathTo) -> JobEvent {
         JobEvent { what, operation, path }
     }
 }
@@ -181,22 +149,19 @@ impl JobSource {
             begun: None,
             open_waits: Vec::new(),
             left: 0,
-            ranks: vec![RankState::default(); config.graph.ranks() as usize],
-            free: BTreeMap::new(),
+            accounts: RankAccounts::new(&config.graph),
+            free: Resources::default(),
             events: BTreeMap::new(),
             turns: 0,
             ready: VecDeque::new(),
-            began: Vec::new(),
-            ideal_begins: Vec::new(),
-            ideal_end: Span::ZERO,
-            ideal_free: BTreeMap::new(),
             matching: Matching::default(),
             sent: BTreeMap::new(),
-            groups: vec![
-                GroupState::default();
-                (config.graph.ranks() as usize) * config.graph.groups().len()
-            ],
-            done_ranks: 0,
+            ideal: IdealTimes::default(),
+            paths: CriticalPaths::new(
+                config.timeline || config.network == JobNetwork::Packets || config.scale_up.is_some(),
+            ),
+            began: Vec::new(),
+            ended: Vec::new(),
             config,
         };
         if source.config.graph.operations().is_empty() {
@@ -212,21 +177,14 @@ impl JobSource {
         self.open_waits.clear();
         self.open_waits.extend_from_slice(graph.waits());
         self.left = graph.operations().len();
-        self.done_ranks = 0;
         if self.config.timeline {
             self.began.resize(self.left, now);
         }
-        self.ideal_begins.clear();
-        self.ideal_begins.resize(self.left, Span::ZERO);
-        self.ideal_end = Span::ZERO;
-        self.ideal_free.clear();
-        self.ranks.fill(RankState { since: now, ..RankState::default() });
-        self.groups.fill(GroupState::default());
-        for operation in graph.operations() {
-            self.ranks[operation.rank as usize].left += 1;
-        }
+        self.ideal.begin(self.left);
+        self.paths.begin();
+        self.accounts.begin(now, &graph);
         let first = (0..).zip(graph.waits()).filter(|(_, waits)| **waits == 0);
-        self.ready.extend(first.map(|(operation, _)| (operation, Split::default())));
+        self.ready.extend(first.map(|(operation, _)| (operation, PathTo::default())));
         self.carry_out(now, actions);
     }
 
@@ -241,7 +199,7 @@ impl JobSource {
                 }
                 OperationAction::Receive { from, tag, .. } => {
                     self.has_begun(now, number, now, path, actions);
-                    self.waits(now, &operation, 1);
+                    self.accounts.waits(now, operation.rank, operation.group, 1);
                     let key = MatchKey { rank: operation.rank, from, tag };
                     if let Some((_, message)) = self.matching.on_receive(key, number) {
                         self.received(now, number, message, path, actions);
@@ -257,16 +215,17 @@ impl JobSource {
         number: u32,
         operation: &Operation,
         time: Span,
-        mut path: Split,
+        path: PathTo,
         actions: &mut Actions,
     ) {
         let stream = Resource::Stream(operation.rank, operation.stream);
-        let start = self.hold(stream, now, time);
-        self.account(now, operation.rank).computing += 1;
-        path.service += start - now;
+        let start = self.free.hold(stream, now, time);
+        self.accounts.compute_begins(now, operation.rank);
+        let mut path = self.paths.with_operation(path, number);
+        path.split.service += start - now;
         self.has_begun(now, number, start, path, actions);
-        path.service += time;
-        self.ideal_ends(stream, number, Span::ZERO, time);
+        path.split.service += time;
+        self.ideal.hold(&self.config.graph, stream, number, Span::ZERO, time);
         self.happens(now, start + time, JobEvent::new(Happening::Ended, number, path), actions);
     }
 
@@ -276,23 +235,23 @@ impl JobSource {
         number: u32,
         operation: &Operation,
         bytes: u64,
-        mut path: Split,
+        path: PathTo,
         actions: &mut Actions,
     ) {
         let Operation { rank, stream, nic, .. } = *operation;
         let [stream, nic] = [Resource::Stream(rank, stream), Resource::NicOut(rank, nic)];
-        let free = [stream, nic].map(|resource| self.free.get(&resource).copied().unwrap_or(Time::ZERO));
-        let start = free.into_iter().fold(now, Time::max);
-        self.hold(stream, start, self.costs.sending(bytes));
-        self.ideal_ends(stream, number, Span::ZERO, self.costs.sending(bytes));
+        let start = self.free.all_free(now, [stream, nic]);
+        self.free.hold(stream, start, self.costs.sending(bytes));
+        self.ideal.hold(&self.config.graph, stream, number, Span::ZERO, self.costs.sending(bytes));
         let inside = self.is_inside(operation);
         if !inside {
-            self.hold(nic, start, self.costs.holding(bytes));
+            self.free.hold(nic, start, self.costs.holding(bytes));
         }
-        path.service += start - now;
+        let mut path = self.paths.with_operation(path, number);
+        path.split.service += start - now;
         self.has_begun(now, number, start, path, actions);
-        let before = path;
-        path.service += self.costs.overhead;
+        let before = path.split.service;
+        path.split.service += self.costs.overhead;
         self.happens(
             now,
             start + self.costs.overhead,
@@ -301,7 +260,7 @@ impl JobSource {
         );
         if inside || bytes <= self.costs.eager.get() {
             let ended = start + self.costs.sending(bytes);
-            path.service = before.service + (ended - start);
+            path.split.service = before + (ended - start);
             self.happens(now, ended, JobEvent::new(Happening::Ended, number, path), actions);
         }
     }
@@ -318,15 +277,16 @@ impl JobSource {
             Happening::Begun => self.release(operation, true, path),
             Happening::Leaves => self.leaves(now, operation, path, actions),
             Happening::Arrives => {
-                let ideal = path.propagation + path.serialisation;
-                self.arrives(now, operation, path, ideal, actions);
+                let split = path.split;
+                let ideal = split.propagation + split.serialisation;
+                self.arrives(now, operation, split, ideal, self.waits_inside(operation, &split), actions);
             }
             Happening::Ended => self.ended(now, operation, path, actions),
         }
     }
 
     /// An operation begins at `start`; few have others that wait for that.
-    fn has_begun(&mut self, now: Time, operation: u32, start: Time, path: Split, actions: &mut Actions) {
+    fn has_begun(&mut self, now: Time, operation: u32, start: Time, path: PathTo, actions: &mut Actions) {
         if let Some(began) = self.began.get_mut(operation as usize) {
             *began = start;
         }
@@ -337,11 +297,11 @@ impl JobSource {
     }
 
     /// The message of a send leaves its rank.
-    fn leaves(&mut self, now: Time, number: u32, path: Split, actions: &mut Actions) {
+    fn leaves(&mut self, now: Time, number: u32, path: PathTo, actions: &mut Actions) {
         let operation = self.config.graph.operations()[number as usize];
         let OperationAction::Send { to, bytes, .. } = operation.action else { return };
         // The send ends, ideally, so long after its message has left.
-        let ideal = self.ideal_begins[number as usize] - (self.costs.sending(bytes) - self.costs.overhead);
+        let ideal = self.ideal.end_of(number) - (self.costs.sending(bytes) - self.costs.overhead);
         self.sent.insert(number, SentMessage { iteration: self.iteration, created: now, path, ideal });
         let arrival = match self.config.scale_up {
             Some(inside) if self.is_inside(&operation) => {
@@ -354,7 +314,8 @@ impl JobSource {
             _ => None,
         };
         if let Some((at, split)) = arrival {
-            return self.happens(now, at, JobEvent::new(Happening::Arrives, number, split), actions);
+            let path = PathTo::of(split);
+            return self.happens(now, at, JobEvent::new(Happening::Arrives, number, path), actions);
         }
         let [from, to] = [operation.rank, to].map(|rank| self.config.hosts[rank as usize]);
         let connection = self.pool.connection(from, to, operation.nic.into(), actions);
@@ -365,9 +326,9 @@ impl JobSource {
     /// Returns when a message inside a server has arrived, with the components of its latency.
     fn cross_server(&mut self, now: Time, from: u32, to: u32, bytes: u64, inside: ScaleUp) -> (Time, Split) {
         let serialisation = Bytes::new(bytes).time_at(inside.rate);
-        let out = self.hold(Resource::LinkOut(from), now, serialisation);
+        let out = self.free.hold(Resource::LinkOut(from), now, serialisation);
         let first = out + inside.delay;
-        let begin = self.hold(Resource::LinkIn(to), first, serialisation);
+        let begin = self.free.hold(Resource::LinkIn(to), first, serialisation);
         let split = Split {
             nic: (out - now) + (begin - first),
             propagation: inside.delay,
@@ -377,8 +338,26 @@ impl JobSource {
         (begin + serialisation, split)
     }
 
+    /// Returns where a message that crosses no network waited: at the links of its server, if at all.
+    fn waits_inside(&self, number: u32, split: &Split) -> MessageWaits {
+        let mut waits = MessageWaits::default();
+        if let Some(inside) = self.config.scale_up {
+            let rank = self.config.graph.operations()[number as usize].rank;
+            waits.0[0] = (WaitedAt::Server(rank / inside.ranks), split.nic);
+        }
+        waits
+    }
+
     /// A message has arrived, whose latency has the components of `split`.
-    fn arrives(&mut self, now: Time, number: u32, split: Split, ideal: Span, actions: &mut Actions) {
+    fn arrives(
+        &mut self,
+        now: Time,
+        number: u32,
+        split: Split,
+        ideal: Span,
+        waits: MessageWaits,
+        actions: &mut Actions,
+    ) {
         let operation = self.config.graph.operations()[number as usize];
         let OperationAction::Send { to, tag, .. } = operation.action else { return };
         let Some(sent) = self.sent.remove(&number) else { return };
@@ -389,11 +368,15 @@ impl JobSource {
             split,
             ..message
         }));
-        let ideal = self.ideal_arrival(&operation, sent.ideal, ideal);
-        let message = ArrivedMessage { operation: number, arrived: now, path: sent.path + split, ideal };
+        let ideal = match self.ends(&operation) {
+            Some(ends) => self.ideal.arrival(sent.ideal, ideal, &ends),
+            None => sent.ideal + ideal,
+        };
+        let path = self.paths.with_message(sent.path, split, &waits);
+        let message = ArrivedMessage { operation: number, arrived: now, path, ideal };
         let key = MatchKey { rank: to, from: Some(operation.rank), tag: Some(tag) };
         if let Some((receive, message)) = self.matching.on_message(key, message) {
-            self.received(now, receive, message, Split::default(), actions);
+            self.received(now, receive, message, PathTo::default(), actions);
         }
     }
 
@@ -403,7 +386,7 @@ impl JobSource {
         now: Time,
         number: u32,
         message: ArrivedMessage,
-        path: Split,
+        path: PathTo,
         actions: &mut Actions,
     ) {
         let operation = self.config.graph.operations()[number as usize];
@@ -412,51 +395,46 @@ impl JobSource {
         else {
             return;
         };
-        let mut path = if message.arrived == now { message.path } else { path };
+        let path = if message.arrived == now { message.path } else { path };
         let sender = self.config.graph.operations()[message.operation as usize];
         let inside = self.is_inside(&sender);
         let [stream, nic] = [
             Resource::Stream(operation.rank, operation.stream),
             Resource::NicIn(operation.rank, operation.nic),
         ];
-        let free = [stream, nic].map(|resource| self.free.get(&resource).copied().unwrap_or(Time::ZERO));
-        let start = free.into_iter().fold(now, Time::max);
+        let start = self.free.all_free(now, [stream, nic]);
         let time = if inside { self.costs.sending(bytes) } else { self.costs.receiving(bytes) };
-        self.hold(stream, start, time);
-        self.ideal_ends(stream, number, message.ideal, time);
+        self.free.hold(stream, start, time);
+        self.ideal.hold(&self.config.graph, stream, number, message.ideal, time);
         if !inside {
-            self.hold(nic, start, self.costs.holding(bytes));
+            self.free.hold(nic, start, self.costs.holding(bytes));
         }
         if !inside && bytes > self.costs.eager.get() {
             // The sender of a large message hears that it was taken.
             let heard = start + self.costs.latency;
             let mut path = path;
-            path.service += start - now;
-            path.propagation += self.costs.latency;
+            path.split.service += start - now;
+            path.split.propagation += self.costs.latency;
             self.happens(now, heard, JobEvent::new(Happening::Ended, message.operation, path), actions);
         }
-        path.service += start + time - now;
+        let mut path = self.paths.with_operation(path, number);
+        path.split.service += start + time - now;
         self.happens(now, start + time, JobEvent::new(Happening::Ended, number, path), actions);
     }
 
     /// An operation has ended; with the last one the iteration has.
-    fn ended(&mut self, now: Time, number: u32, path: Split, actions: &mut Actions) {
+    fn ended(&mut self, now: Time, number: u32, path: PathTo, actions: &mut Actions) {
         let operation = self.config.graph.operations()[number as usize];
         match operation.action {
-            OperationAction::Compute(_) => self.account(now, operation.rank).computing -= 1,
-            OperationAction::Receive { .. } => self.waits(now, &operation, -1),
+            OperationAction::Compute(_) => self.accounts.compute_ends(now, operation.rank),
+            OperationAction::Receive { .. } => self.accounts.waits(now, operation.rank, operation.group, -1),
             OperationAction::Send { .. } => {}
         }
         if self.config.timeline {
-            actions.records.operations.push(self.operation_record(number, &operation, now));
+            self.ended.push(self.operation_record(number, &operation, now));
         }
         self.left -= 1;
-        let state = &mut self.ranks[operation.rank as usize];
-        state.left -= 1;
-        if state.left == 0 {
-            state.took = now - self.begun.unwrap_or(now);
-            self.done_ranks += 1;
-        }
+        self.accounts.ended(operation.rank, now - self.begun.unwrap_or(now));
         self.release(number, false, path);
         if self.left == 0 {
             self.end_iteration(now, path, actions);
@@ -464,7 +442,7 @@ impl JobSource {
     }
 
     /// Lets the operations that wait for the beginning or the end of another begin.
-    fn release(&mut self, number: u32, on_begin: bool, path: Split) {
+    fn release(&mut self, number: u32, on_begin: bool, path: PathTo) {
         for dependent in
             self.config.graph.dependents(number).iter().filter(|other| other.on_begin == on_begin)
         {
@@ -474,61 +452,54 @@ impl JobSource {
                 self.ready.push_back((dependent.operation, path));
             }
             if !on_begin {
-                let ends = self.ideal_begins[number as usize];
-                let begins = &mut self.ideal_begins[dependent.operation as usize];
-                *begins = ends.max(*begins);
+                self.ideal.await_until(dependent.operation, self.ideal.end_of(number));
             }
         }
     }
 
-    /// Ideally an operation holds its stream for a time, from when all is there that it waits for, and something else
-    /// `from` then on.
-    fn ideal_ends(&mut self, stream: Resource, number: u32, from: Span, time: Span) {
-        let begins = self.ideal_begins[number as usize].max(from);
-        let ends = hold(&mut self.ideal_free, stream, begins, time) + time;
-        for dependent in self.config.graph.dependents(number).iter().filter(|dependent| dependent.on_begin) {
-            let begins = &mut self.ideal_begins[dependent.operation as usize];
-            *begins = (ends - time).max(*begins);
-        }
-        self.ideal_begins[number as usize] = ends;
-        self.ideal_end = self.ideal_end.max(ends);
-    }
-
-    /// Returns when a message arrives that leaves at a time, where its way is idle and takes `ideal`, but for other
-    /// messages of its ends.
-    fn ideal_arrival(&mut self, operation: &Operation, leaves: Span, ideal: Span) -> Span {
-        let OperationAction::Send { to, bytes, .. } = operation.action else { return leaves };
+    /// Returns the ends of the way of a send's message; `None` where messages have no network.
+    fn ends(&self, operation: &Operation) -> Option<MessageEnds> {
+        let OperationAction::Send { to, bytes, .. } = operation.action else { return None };
         let (from, bytes) = (operation.rank, Bytes::new(bytes));
-        let (out, into, [leaving, arriving]) = match self.config.scale_up {
+        match self.config.scale_up {
             Some(inside) if self.is_inside(operation) => {
-                (Resource::LinkOut(from), Resource::LinkIn(to), [bytes.time_at(inside.rate); 2])
+                let time = bytes.time_at(inside.rate);
+                Some(MessageEnds { out: (Resource::LinkOut(from), time), into: (Resource::LinkIn(to), time) })
             }
-            _ if self.config.network == JobNetwork::Loggops => return leaves + ideal,
+            _ if self.config.network == JobNetwork::Loggops => None,
             _ => {
                 let of = |rank: u32| bytes.time_at(self.config.rates[rank as usize]);
-                (Resource::NicOut(from, 0), Resource::NicIn(to, 0), [of(from), of(to)])
+                Some(MessageEnds {
+                    out: (Resource::NicOut(from, 0), of(from)),
+                    into: (Resource::NicIn(to, 0), of(to)),
+                })
             }
-        };
-        let leaves = hold(&mut self.ideal_free, out, leaves, leaving);
-        let arriving = arriving.min(ideal);
-        hold(&mut self.ideal_free, into, leaves + (ideal - arriving), arriving) + arriving
+        }
     }
 
-    fn end_iteration(&mut self, now: Time, path: Split, actions: &mut Actions) {
+    fn end_iteration(&mut self, now: Time, path: PathTo, actions: &mut Actions) {
         let query = self.query(Some(now));
         self.begun = None;
+        let (on_path, waits) = self.paths.trace(path);
+        let mut ended = std::mem::take(&mut self.ended);
+        let place_of: BTreeMap<u32, u32> = on_path.into_iter().zip(0..).collect();
+        ended.iter_mut().for_each(|one| one.path = place_of.get(&one.operation).copied());
+        actions.records.operations.extend(ended);
         if let Some(query) = query {
             actions.records.queries.push(query);
             actions.records.iterations.push(IterationRecord {
                 workload: self.config.workload,
                 index: self.iteration,
                 took: now - query.created,
-                ideal: self.ideal_end,
+                ideal: self.ideal.end(),
                 bytes: self.config.size.bytes,
                 bus_bytes: self.config.size.bus_bytes,
-                split: path,
+                split: path.split,
             });
             actions.records.ranks.extend(self.rank_records());
+            let (workload, index) = (self.config.workload, self.iteration);
+            let record = |(at, waited)| PathWaitRecord { workload, index, at, waited };
+            actions.records.path_waits.extend(waits.into_iter().map(record));
         }
         self.free.clear();
         self.iteration += 1;
@@ -540,37 +511,31 @@ impl JobSource {
     /// Returns the record of the iteration, if it has begun and counts.
     fn query(&self, completed: Option<Time>) -> Option<QueryRecord> {
         let created = self.begun.filter(|begun| *begun >= self.config.warmup)?;
-        let done = || self.ranks.iter().filter(|rank| rank.left == 0).map(|rank| rank.took);
+        let done = || self.accounts.times();
         Some(QueryRecord {
             workload: self.config.workload,
             index: self.iteration,
             created,
             completed,
-            servers: self.ranks.len() as u32,
-            in_deadline: self.done_ranks,
-            response_mean: done().sum::<Span>() / u64::from(self.done_ranks.max(1)),
+            servers: self.accounts.len(),
+            in_deadline: self.accounts.done(),
+            response_mean: done().sum::<Span>() / u64::from(self.accounts.done().max(1)),
             response_min: done().min().unwrap_or(Span::MAX),
         })
     }
 
     /// Returns what each rank did in the iteration that has ended.
     fn rank_records(&self) -> impl Iterator<Item = RankRecord> {
-        let groups = self.config.graph.groups().len();
-        (0..).zip(&self.groups).map(move |(place, of_group): (usize, &GroupState)| {
-            let (rank, group) = (place / groups, place % groups);
-            let RankState { computed, took, .. } = self.ranks[rank];
-            let GroupState { waited, exposed, .. } = *of_group;
-            RankRecord {
-                workload: self.config.workload,
-                index: self.iteration,
-                rank: rank as u32,
-                host: self.config.hosts[rank].0,
-                group: group as u8,
-                took,
-                computed,
-                waited,
-                exposed,
-            }
+        self.accounts.all().map(move |(rank, group, of_rank, of_group)| RankRecord {
+            workload: self.config.workload,
+            index: self.iteration,
+            rank,
+            host: self.config.hosts[rank as usize].0,
+            group,
+            took: of_rank.took,
+            computed: of_rank.computed,
+            waited: of_group.waited,
+            exposed: of_group.exposed,
         })
     }
 
@@ -592,6 +557,7 @@ impl JobSource {
             bytes,
             began: self.began[number as usize],
             ended,
+            path: None,
         }
     }
 
@@ -615,65 +581,12 @@ impl JobSource {
         })
     }
 
-    /// Holds a resource for a time, from when it is free; returns when that is.
-    fn hold(&mut self, resource: Resource, now: Time, time: Span) -> Time {
-        hold(&mut self.free, resource, now, time)
-    }
-
     /// Returns whether a send is to another rank of its server.
     fn is_inside(&self, operation: &Operation) -> bool {
         let server = |rank: u32, inside: ScaleUp| rank / inside.ranks;
         let OperationAction::Send { to, .. } = operation.action else { return false };
         self.config.scale_up.is_some_and(|inside| server(operation.rank, inside) == server(to, inside))
     }
-
-    /// Adds up a rank's times until now, and returns its state to be changed.
-    fn account(&mut self, now: Time, rank: u32) -> &mut RankState {
-        let groups = self.config.graph.groups().len();
-        let state = &mut self.ranks[rank as usize];
-        let since = now - state.since;
-        state.since = now;
-        if !since.is_zero() {
-            let is_exposed = state.computing == 0;
-            if !is_exposed {
-                state.computed += since;
-            }
-            let of_rank = &mut self.groups[rank as usize * groups..(rank as usize + 1) * groups];
-            for group in of_rank.iter_mut().filter(|group| group.waiting > 0) {
-                group.waited += since;
-                if is_exposed {
-                    group.exposed += since;
-                }
-            }
-        }
-        state
-    }
-
-    /// One receive more or less of a rank waits, which counts for its group and for all.
-    fn waits(&mut self, now: Time, operation: &Operation, more: i32) {
-        let groups = self.config.graph.groups().len();
-        self.account(now, operation.rank);
-        let first = operation.rank as usize * groups;
-        let own = [0, operation.group as usize];
-        for group in &own[..if operation.group == 0 { 1 } else { 2 }] {
-            let waiting = &mut self.groups[first + group].waiting;
-            *waiting = waiting.saturating_add_signed(more);
-        }
-    }
-}
-
-/// Holds a resource for a time, from when it is free; returns when that is. One that is held for no time stays free.
-fn hold<T>(free: &mut BTreeMap<Resource, T>, resource: Resource, now: T, time: Span) -> T
-where
-    T: Copy + Ord + Add<Span, Output = T>,
-{
-    if time.is_zero() {
-        return free.get(&resource).map_or(now, |free| now.max(*free));
-    }
-    let free = free.entry(resource).or_insert(now);
-    let start = now.max(*free);
-    *free = start + time;
-    start
 }
 
 impl Source for JobSource {
@@ -697,8 +610,8 @@ impl Source for JobSource {
     }
 
     fn on_message(&mut self, arrival: Arrival, actions: &mut Actions) {
-        let Arrival { now, tag, split, ideal, .. } = arrival;
-        self.arrives(now, tag as u32, split, ideal, actions);
+        let Arrival { now, tag, split, ideal, waits, .. } = arrival;
+        self.arrives(now, tag as u32, split, ideal, waits, actions);
         self.carry_out(now, actions);
     }
 
@@ -717,11 +630,16 @@ impl Source for JobSource {
         pairs.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
+    fn follows_waits(&self) -> bool {
+        true
+    }
+
     fn is_finished(&self) -> bool {
         self.next == Time::MAX && self.begun.is_none() && self.sent.is_empty()
     }
 
     fn on_end(&mut self, actions: &mut Actions) {
+        actions.records.operations.append(&mut self.ended);
         actions
             .records
             .messages

@@ -37,8 +37,7 @@ pub struct JobRun {
     /// The costs of a message for its ranks, and with `network = "loggops"` the network. Default nothing.
     #[serde(skip_serializing_if = "MessageCosts::is_default")]
     pub costs: MessageCosts,
-    /// Whether a run keeps the times of each operation (`operations.csv`), for `plimsoll export perfetto`. Default
-    /// false.
+    /// Whether a run keeps the times of each operation (`operations.csv`), which its report draws. Default false.
     pub timeline: bool,
     /// The links inside a server. Default absent: each rank is a server.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -9,7 +9,7 @@ use super::goal::parse_goal;
 use super::graph::{GraphBuilder, JobGraph};
 use super::run::JobSize;
 use super::schedule::{Algorithm, Collective, CollectiveOperation};
-use crate::record::Records;
+use crate::record::{OperationRecord, Records, WaitedAt};
 use crate::source::{Actions, Source};
 
 /// LogGOPSim's defaults: L 2,500, o 1,500, g 1,000, G 6 and O 0 ns, S 65,535 B.
@@ -91,6 +91,11 @@ fn a_large_send_ends_when_it_was_taken() {
     // The receive begins after 9 ms; the sender hears of it 2,500 ns later.
     let large = run(parse_goal(&text(65_536)).unwrap(), LOGGOPSIM, None, 1);
     assert_eq!(ends(&large), [9_002_510, 9_000_000 + 1_500 + 65_535 * 6]);
+    // The computation and the receive of rank 1 are the critical path: the message was there before.
+    let on_path = |one: &OperationRecord| Some((one.path?, one.rank, one.action));
+    let mut path: Vec<_> = large.operations.iter().filter_map(on_path).collect();
+    path.sort_unstable();
+    assert_eq!(path, [(0, 1, 0), (1, 1, 2)]);
 }
 
 #[test]
@@ -121,6 +126,9 @@ fn ranks_of_a_server_send_over_its_links() {
                 rank 1 {\nrecv 100000b from 0\nrecv 100000b from 0 tag 1\n}\n\
                 rank 2 {\nrecv 10b from 0\n}\nrank 3 {\n}\n";
     let costs = MessageCosts { latency: Span::from_us(9), ..MessageCosts::default() };
+    let without_latency = run(parse_goal(text).unwrap(), MessageCosts::default(), Some(inside), 1);
+    let [wait] = without_latency.path_waits[..] else { panic!("{:?}", without_latency.path_waits) };
+    assert_eq!((wait.at, wait.waited), (WaitedAt::Server(0), Span::from_us(1)));
     let records = run(parse_goal(text).unwrap(), costs, Some(inside), 1);
     // 1 us each at 800 Gb/s, one after the other, and 0.5 us; the third takes the network.
     assert_eq!(ends(&records), [0, 2_500, 9_000, 0]);

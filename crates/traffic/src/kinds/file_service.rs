@@ -351,7 +351,15 @@ mod tests {
     use crate::testing::{errors, parsed, traffic_of};
 
     fn arrival(now: Time, tag: u64) -> Arrival {
-        Arrival { now, tag, from: HostId(0), bytes: 0, split: Default::default(), ideal: Span::ZERO }
+        Arrival {
+            now,
+            tag,
+            from: HostId(0),
+            bytes: 0,
+            split: Default::default(),
+            ideal: Span::ZERO,
+            waits: Default::default(),
+        }
     }
 
     /// Runs a server and its clients over a network that takes no time; returns when the server sent how many bytes to

@@ -255,7 +255,7 @@ impl Source for RawPackets {
     }
 
     fn on_message(&mut self, arrival: Arrival, actions: &mut Actions) {
-        let Arrival { now, tag, from, bytes, split, ideal } = arrival;
+        let Arrival { now, tag, from, bytes, split, ideal, .. } = arrival;
         self.in_flight = self.in_flight.saturating_sub(1);
         let created = now - split.total();
         if created >= self.warmup {

@@ -160,6 +160,20 @@ fn a_graph_without_a_path_names_the_host() {
 }
 
 #[test]
+fn a_path_has_one_port_for_each_account_except_in_the_tier_of_aggregation() {
+    use crate::net::WaitPlace::{Nic, Pacer, Tier0, Tier1, Tier2};
+    let counts = |network: Network, to: u32| {
+        let packet = Packet::new(HostId(0), HostId(to), 1, 100);
+        [Nic, Pacer, Tier0, Tier1, Tier2].map(|account| network.ports_of(&packet, account).count())
+    };
+    let leaf_spine = Network::leaf_spine(2, 4, 4, class(), class());
+    assert_eq!(counts(leaf_spine.clone(), 7), [1, 0, 2, 1, 0]);
+    assert_eq!(counts(leaf_spine.clone().without_pacers(), 7), [1, 1, 1, 1, 0]);
+    assert_eq!(counts(leaf_spine.without_pacers(), 1), [1, 0, 1, 0, 0]);
+    assert_eq!(counts(Network::fat_tree(4, class()).without_pacers(), 15), [1, 1, 1, 2, 1]);
+}
+
+#[test]
 fn flows_spread_evenly_over_equal_cost_paths() {
     let network = Network::leaf_spine(2, 4, 4, class(), class());
     let mut uses = [0; 4];

@@ -22,7 +22,7 @@ use plimsoll_fabric::net::{HostId, Packet, ideal_time};
 use plimsoll_mechanisms::tcp::{Connections, TcpConfig};
 use plimsoll_results::outcome;
 use plimsoll_traffic::record::{Records, Split};
-use plimsoll_traffic::{Actions, Arrival, ConnectionEnd, Datagram, Source, SourceReach, Write};
+use plimsoll_traffic::{Actions, Arrival, ConnectionEnd, Datagram, MessageWaits, Source, SourceReach, Write};
 use plimsoll_units::{Span, Time};
 use rustix::event::{Timespec, epoll};
 
@@ -215,7 +215,8 @@ impl SourceDriver {
             let packet = Packet::new(HostId(from), HostId(to), message.connection, 0);
             let ideal = self.ideal(packet, message.bytes);
             let (tag, bytes, split) = (message.tag, message.bytes, Split::default());
-            let arrival = Arrival { now, tag, from: HostId(from), bytes, split, ideal };
+            let waits = MessageWaits::default();
+            let arrival = Arrival { now, tag, from: HostId(from), bytes, split, ideal, waits };
             self.act(now, |source, actions| source.on_message(arrival, actions))?;
         }
         // A connection of one message has served when its client has the answer, or its server a flow.
@@ -241,7 +242,8 @@ impl SourceDriver {
             let ideal = self.ideal(Packet::new(from, to, 0, size), payload).min(took);
             let nic = made.map_or(Span::ZERO, |_| took - ideal);
             let split = Split { propagation: ideal, nic, ..Split::default() };
-            let arrival = Arrival { now, tag, from, bytes: u64::from(size), split, ideal };
+            let waits = MessageWaits::default();
+            let arrival = Arrival { now, tag, from, bytes: u64::from(size), split, ideal, waits };
             self.act(now, |source, actions| source.on_message(arrival, actions))?;
         }
         Ok(())
@@ -295,6 +297,7 @@ impl SourceDriver {
     fn take_records(&mut self) {
         // The components of an emulated message's latency are unknown, except its ideal time.
         self.actions.records.messages.iter_mut().for_each(|message| message.split = Split::default());
+        self.actions.records.path_waits.clear();
         self.actions.records.iterations.iter_mut().for_each(|iteration| iteration.split = Split::default());
         self.records.of_source.append(&mut self.actions.records);
     }

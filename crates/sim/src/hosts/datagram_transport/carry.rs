@@ -9,7 +9,7 @@ use plimsoll_units::Time;
 use super::expect;
 use crate::hosts::Hosts;
 use crate::hosts::agenda::Step;
-use crate::hosts::connection::split_of;
+use crate::hosts::connection::{message_waits, split_of};
 use crate::hosts::messages::Announcement;
 use crate::sim_hooks::SimFabric;
 
@@ -183,7 +183,13 @@ impl Hosts {
         let config = self.transports.get(open.transport);
         let ideal = ideal_time(network, config, message.bytes, packet, self.rules.spreads);
         let from = network.nics().host_of(packet.src);
+        let waits = self.follows_waits[usize::from(open.workload)]
+            .then(|| message_waits(network, &packet, &split, self.rules.has_fixed_paths));
+        let waits = waits.unwrap_or_default();
         self.agenda.push(Step::Close(packet.flow));
-        Some((open.workload, Arrival { now, tag: message.tag, from, bytes: message.bytes, split, ideal }))
+        Some((
+            open.workload,
+            Arrival { now, tag: message.tag, from, bytes: message.bytes, split, ideal, waits },
+        ))
     }
 }

@@ -2,7 +2,7 @@
 //! transport on any number of threads.
 
 use plimsoll_results::Digest;
-use plimsoll_results::outcome::QueryRecord;
+use plimsoll_results::outcome::{QueryRecord, Split};
 use plimsoll_scenario::import::htsim_connections;
 use plimsoll_sim::run_in_parts;
 use plimsoll_units::{Span, Time};
@@ -134,6 +134,48 @@ fn the_critical_path_is_all_of_the_time_and_a_rank_that_computes_longer_is_on_it
     }
 }
 
+/// The sum of all waiting in NICs and switches on the critical paths, by iteration.
+fn queued(run: &Run) -> Vec<Span> {
+    let of = |split: &Split| split.nic + split.tier.into_iter().sum();
+    run.iterations.iter().map(|iteration| of(&iteration.split)).collect()
+}
+
+/// Where messages on the critical paths waited, by iteration.
+fn waited(run: &Run) -> Vec<Vec<(&str, Span)>> {
+    let of = |index: u64| run.path_waits.iter().filter(move |wait| wait.index == index);
+    let iterations = run.iterations.iter().map(|iteration| iteration.index);
+    iterations.map(|index| of(index).map(|wait| (wait.at.as_str(), wait.waited)).collect()).collect()
+}
+
+#[test]
+fn messages_of_the_critical_path_wait_at_links_by_name() {
+    // In the second round, two messages of 64 packets share the link to the spine, so the last packet waits for 64.
+    let text = |more: &str, spines: u32| {
+        format!(
+            "version = 1\ntitle = 't'\n[topology]\nkind = 'leaf-spine'\nleaves = 2\nspines = {spines}\n\
+             hosts_per_leaf = 2\nrate = '100Gbps'\nfabric_rate = '100Gbps'\ndelay = '1us'\n\
+             [port.switch]\nbuffer = 'unlimited'\n\
+             [transport]\nkind = 'datagram'\nsegment = '4096B'\nheader = '64B'\n{more}\n\
+             [workload.w]\nkind = 'collective'\noperation = 'all-reduce'\nalgorithm = 'recursive-doubling'\n\
+             size = '256KiB'\n"
+        )
+    };
+    let wait = Span::from_ps(64 * 4_160 * 80);
+    let alone = run(&text("", 1));
+    let found = waited(&alone);
+    assert_eq!(found[0].len(), 1, "{found:?}");
+    assert!(found[0][0].0.starts_with("leaf") && found[0][0].0.ends_with(" -> spine0"), "{found:?}");
+    assert_eq!((found[0][0].1, queued(&alone)[0]), (wait, wait));
+    // A pacer has the account of ports upwards, and a sprayed packet does not know its path.
+    let paced = run(&text("[host]\npacer = { bucket = '8KB' }", 1));
+    let found = waited(&paced);
+    assert!(found[0].iter().any(|(at, _)| at.contains(" -> spine0 or leaf")), "{found:?}");
+    let sprayed = run(&text("[paths]\nspray = {}", 2));
+    let found = waited(&sprayed);
+    assert!(found[0].iter().any(|(at, _)| *at == "leaf switches"), "{found:?}");
+    assert_eq!(found[0].iter().map(|(_, waited)| *waited).sum::<Span>(), queued(&sprayed)[0]);
+}
+
 #[test]
 fn every_transport_carries_a_job_on_any_threads() {
     for (case, transport) in [
@@ -159,10 +201,14 @@ fn every_transport_carries_a_job_on_any_threads() {
                 [workload.sum]\nkind = 'collective'\noperation = 'all-to-all'\nsize = '200KB'\n\
                 run = { iterations = 3 }\n";
     let (alone, model) = (run(text), model(text, None, None));
-    assert_eq!(alone.iterations.len(), 3);
+    let sums =
+        waited(&alone).iter().map(|waits| waits.iter().map(|(_, waited)| *waited).sum()).collect::<Vec<_>>();
+    assert_eq!((alone.iterations.len(), &sums), (3, &queued(&alone)));
+    assert!(sums.iter().all(|sum| !sum.is_zero()), "{sums:?}");
     for threads in [2, 4] {
         let parts = run_in_parts(&model, threads, &mut |_| true).expect("the scenario can be run");
         assert_eq!(Digest::of(&parts), alone.digest(), "{threads} threads");
+        assert_eq!(parts.path_waits, alone.path_waits, "{threads} threads");
     }
 }
 
