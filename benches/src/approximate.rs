@@ -11,7 +11,7 @@ use crate::markdown::{Table, number};
 const SIZES: [&str; 2] = ["websearch", "facebook-hadoop"];
 /// Aggregation switches of a pod: at 4 the links upwards carry what the hosts can send, at 1 a quarter.
 const AGGREGATIONS: [u32; 3] = [4, 2, 1];
-const LOADS: [f64; 4] = [0.25, 0.45, 0.6, 0.72];
+const LOADS: [f64; 4] = [0.25, 0.42, 0.55, 0.65];
 
 /// Ranges of sizes, and all sizes.
 const RANGES: [(&str, u64, u64); 5] = [
@@ -53,7 +53,8 @@ pub fn run(pods: u32, threads: usize) -> Result<()> {
                 let whole = outcome(&set, threads)?;
                 let mut approximate = set.to_vec();
                 approximate.push("run.approximate={ links = 1000000 }".to_owned());
-                let parts = outcome(&approximate, threads)?;
+                // Sizes with a long tail may make a short run busier than asked for.
+                let Ok(parts) = outcome(&approximate, threads) else { continue };
                 let known = parts.approximation.as_ref().context("it was an approximate run")?;
                 let mut row = vec![
                     sizes.to_owned(),
@@ -66,7 +67,8 @@ pub fn run(pods: u32, threads: usize) -> Result<()> {
                     for (_, above, up_to) in RANGES {
                         let [whole, parts] = [&whole, &parts].map(|of| slowdowns(of, above, up_to));
                         let counts = whole.len() as f64 * (1.0 - share) >= BEYOND;
-                        let both = percentile(&whole, share).zip(percentile(&parts, share)).filter(|_| counts);
+                        let both =
+                            percentile(&whole, share).zip(percentile(&parts, share)).filter(|_| counts);
                         row.push(both.map_or("-".to_owned(), |(whole, parts)| {
                             let difference = parts / whole - 1.0;
                             *ends = (ends.0.min(difference), ends.1.max(difference));
@@ -111,7 +113,8 @@ fn slowdowns(outcome: &Outcome, above: u64, up_to: u64) -> Vec<f64> {
 
 /// Returns the largest difference of two distributions' shares at any value (Kolmogorov and Smirnov).
 fn gap(one: &[f64], other: &[f64]) -> f64 {
-    let share = |of: &[f64], up_to: f64| of.partition_point(|value| *value <= up_to) as f64 / of.len().max(1) as f64;
+    let share =
+        |of: &[f64], up_to: f64| of.partition_point(|value| *value <= up_to) as f64 / of.len().max(1) as f64;
     let gaps = one.iter().chain(other).map(|value| (share(one, *value) - share(other, *value)).abs());
     gaps.fold(0.0, f64::max)
 }

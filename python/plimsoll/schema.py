@@ -30,6 +30,20 @@ class Run(TypedDict, total=False):
     drain: Span
     """After `duration` the run continues until every message is answered, but no longer than this. Messages that
     are still open then are reported as unfinished."""
+    approximate: Union[Approximate, Literal["off"]]
+    """An approximate run: a sample of links is simulated in place of the network, each by itself, and the delays of
+    flows there are added up. For networks that are too large for a whole run; docs/approximate.md has its
+    errors. Default `"off"`."""
+
+
+class Approximate(TypedDict, total=False):
+    """How much an approximate run simulates."""
+    links: int
+    """The most links of each class, such as those between leaves and spines: 1 or more. Both directions of a link
+    are simulated. Default 200."""
+    messages: int
+    """The most messages whose completion times are composed, drawn from those after the warm-up: 1 or more. Default
+    200000."""
 
 
 class _RackTopology(TypedDict):
@@ -140,7 +154,7 @@ class DumbbellTopology(_DumbbellTopology, total=False):
 class _DragonflyTopology(TypedDict):
     kind: Literal["dragonfly"]
     groups: int
-    """Number of groups."""
+    """Number of groups of routers."""
     routers: int
     """Routers of each group."""
     hosts_per_router: int
@@ -1302,6 +1316,12 @@ class UetParams(TypedDict, total=False):
     overtaken_is_lost: bool
     """Whether a sender takes packets for lost that many others have overtaken: for networks that do not trim.
     Default false."""
+    probes: bool
+    """Whether a sender that hears nothing for a while asks what has arrived (a probe), and takes for lost what it
+    sent before and has not. Default false."""
+    ordered: bool
+    """Whether a message waits for those before it in its connection (ROD). Otherwise it is delivered as soon as it
+    is whole (RUD). Default false."""
     paths: EntropyParams
     """How the packets of a connection choose their paths."""
     nscc: NsccParams
@@ -1344,6 +1364,9 @@ class RcccParams(TypedDict, total=False):
     """The units that a grant (PULL) has at most: 1 or more. Default 64."""
     share: float
     """The share of its NIC's rate that a receiver grants: more than 0, at most 1. Default 0.99."""
+    oversubscription: float
+    """By which factor the links towards hosts together are faster than those above them: 1 to 100. A receiver then
+    grants less while links before its own trim or mark. Default absent: it always grants its whole share."""
 
 
 class NdpParams(TypedDict, total=False):
@@ -2460,6 +2483,20 @@ class RunPartial(TypedDict, total=False):
     drain: Span
     """After `duration` the run continues until every message is answered, but no longer than this. Messages that
     are still open then are reported as unfinished."""
+    approximate: Union[ApproximatePartial, Literal["off"]]
+    """An approximate run: a sample of links is simulated in place of the network, each by itself, and the delays of
+    flows there are added up. For networks that are too large for a whole run; docs/approximate.md has its
+    errors. Default `"off"`."""
+
+
+class ApproximatePartial(TypedDict, total=False):
+    """How much an approximate run simulates."""
+    links: int
+    """The most links of each class, such as those between leaves and spines: 1 or more. Both directions of a link
+    are simulated. Default 200."""
+    messages: int
+    """The most messages whose completion times are composed, drawn from those after the warm-up: 1 or more. Default
+    200000."""
 
 
 class RackTopologyPartial(TypedDict, total=False):
@@ -2557,7 +2594,7 @@ class DragonflyTopologyPartial(TypedDict, total=False):
     Paths are minimal, so they cross one global link."""
     kind: Literal["dragonfly"]
     groups: int
-    """Number of groups."""
+    """Number of groups of routers."""
     routers: int
     """Routers of each group."""
     hosts_per_router: int
@@ -3693,6 +3730,12 @@ class UetParamsPartial(TypedDict, total=False):
     overtaken_is_lost: bool
     """Whether a sender takes packets for lost that many others have overtaken: for networks that do not trim.
     Default false."""
+    probes: bool
+    """Whether a sender that hears nothing for a while asks what has arrived (a probe), and takes for lost what it
+    sent before and has not. Default false."""
+    ordered: bool
+    """Whether a message waits for those before it in its connection (ROD). Otherwise it is delivered as soon as it
+    is whole (RUD). Default false."""
     paths: EntropyParamsPartial
     """How the packets of a connection choose their paths."""
     nscc: NsccParamsPartial
@@ -3735,6 +3778,9 @@ class RcccParamsPartial(TypedDict, total=False):
     """The units that a grant (PULL) has at most: 1 or more. Default 64."""
     share: float
     """The share of its NIC's rate that a receiver grants: more than 0, at most 1. Default 0.99."""
+    oversubscription: float
+    """By which factor the links towards hosts together are faster than those above them: 1 to 100. A receiver then
+    grants less while links before its own trim or mark. Default absent: it always grants its whole share."""
 
 
 class NdpParamsPartial(TypedDict, total=False):

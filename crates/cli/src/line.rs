@@ -20,8 +20,8 @@ use self::board::LineBoard;
 use crate::memory::{Budget, Memory, Work};
 use crate::output::{self, Done, Format};
 use crate::progress::Show;
-use crate::signals::Interrupt;
 use crate::run::APPROXIMATE;
+use crate::signals::Interrupt;
 use crate::source::Source;
 
 /// Find the highest load at which the network meets its objectives, for every variant.

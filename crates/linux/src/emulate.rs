@@ -83,6 +83,9 @@ pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
     let refuse = |key: &str, problem: &str| {
         Err(Unbuildable { key: key.to_owned(), problem: format!("{problem} is not emulated") }.into())
     };
+    if model.run.approximate().is_some() {
+        return refuse("run.approximate", "a sample of links");
+    }
     let host = &model.host;
     if host.bursts().is_some() {
         return refuse("host.bursts", "a model of offloads, where real hosts are,");

@@ -13,7 +13,8 @@ use crate::table::numbers::{NumberColumn, assemble};
 /// Makes the table of the approximate runs of every variant and sweep point; none where there are none.
 pub(crate) fn summary_grids(summary: &Summary) -> Vec<Grid> {
     let of_cells = || summary.cells.iter().filter_map(|cell| Some((cell, cell.approximation.as_ref()?)));
-    let rows: Vec<_> = of_cells().flat_map(|(cell, of)| of.slowdowns.iter().map(move |row| (cell, row))).collect();
+    let rows: Vec<_> =
+        of_cells().flat_map(|(cell, of)| of.slowdowns.iter().map(move |row| (cell, row))).collect();
     if rows.is_empty() {
         return Vec::new();
     }
@@ -51,7 +52,8 @@ fn sizes(row: &ApproximateSlowdown) -> String {
 /// Says what was simulated, and the bias at such a load.
 fn sentence(variant: &str, of: &Approximation) -> String {
     let bias = of.slowdowns.first().map_or(String::new(), |row| {
-        let range = |Interval { low, high }: &Interval| format!("{:+.0} .. {:+.0} %", low * 100.0, high * 100.0);
+        let range =
+            |Interval { low, high }: &Interval| format!("{:+.0} .. {:+.0} %", low * 100.0, high * 100.0);
         let [p50, p90, p99] = &row.bias;
         format!(
             "; at such a load approximate runs were {} (p50), {} (p90) and {} (p99) above whole ones",

@@ -4,12 +4,12 @@
 //! turns an experiment into [`chart`]s, and [`svg`] draws every chart, for the report and for documentation.
 //! [`bursts`], [`breakdown`], [`schedules`] and [`models`] show the results of analyses without runs.
 
+mod approximation;
 #[cfg(target_os = "linux")]
 pub mod breakdown;
 pub mod bursts;
 pub mod chart;
 pub mod circuits;
-mod approximation;
 mod escape;
 pub mod figures;
 mod findings;

@@ -34,9 +34,6 @@ use alone::AloneTimes;
 use plan::{Gathered, Plan};
 use runs::{Runs, locked};
 
-/// The highest load of a link up to which approximate runs were compared with whole ones.
-const HIGHEST_LOAD: f64 = 0.8;
-
 /// The highest share of packets that may be lost.
 const HIGHEST_LOSS: f64 = 0.001;
 

@@ -21,6 +21,7 @@ use crate::look_ahead::LookAhead;
 use crate::observe::RunRecorder;
 use crate::packet_capture::PacketCapture;
 use crate::packet_recorder::PacketRecorder;
+use crate::progress::Progress;
 use crate::rules::Rules;
 use crate::sim_hooks::{SimFabric, SimHooks};
 use crate::sources::Sources;
@@ -48,6 +49,16 @@ pub(crate) struct BuiltWorld {
 
 pub(crate) fn build(model: &Model) -> Result<BuiltWorld, RunError> {
     build_with(model, None)
+}
+
+/// Runs `model` on one thread, whole.
+pub(crate) fn run_whole(
+    model: &Model,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Outcome, RunError> {
+    let mut build = build(model)?;
+    let end = build.world.run(progress)?;
+    Ok(build.finish(end))
 }
 
 /// Builds the run of `model` with an observer of its packets.

@@ -138,8 +138,12 @@ fn network(model: &Model) -> Need {
 /// Returns the needs of an approximate run, which builds no ports.
 fn approximate(model: &Model, size: Approximate) -> Vec<Need> {
     let (ports, messages) = (2.0 * model.topology.link_count() as f64, f64::from(size.messages));
-    let need = |what, count, bytes: f64, key: &str| {
-        Need { what, count, bytes: count * bytes, key: key.to_owned(), less: Less::Number }
+    let need = |what, count, bytes: f64, key: &str| Need {
+        what,
+        count,
+        bytes: count * bytes,
+        key: key.to_owned(),
+        less: Less::Number,
     };
     vec![
         need("ports", ports, SURVEYED_PORT_BYTES, "topology"),

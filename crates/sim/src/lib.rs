@@ -47,10 +47,8 @@ pub use replay::{Extent, RecordError, record};
 /// Panics if packets were not conserved, or the components of a completion time do not sum to it: a defect of
 /// the simulator, never of the scenario. Panics if a path selector from outside chooses a path that does not exist.
 pub fn run(model: &Model, progress: &mut dyn FnMut(Progress) -> bool) -> Result<Outcome, RunError> {
-    if let Some(size) = model.run.approximate() {
-        return approximate::run(model, *size, 1, progress);
+    match model.run.approximate() {
+        Some(size) => approximate::run(model, *size, 1, progress),
+        None => build::run_whole(model, progress),
     }
-    let mut build = build::build(model)?;
-    let end = build.world.run(progress)?;
-    Ok(build.finish(end))
 }

@@ -55,6 +55,9 @@ pub enum RecordError {
     /// Packets change on their way, so that a recording cannot follow them.
     #[error("a replay does not follow packets that switches trim: turn `trim` off in `port`")]
     Trims,
+    /// An approximate run has no packets of the whole network.
+    #[error("a replay is of a whole run: set `run.approximate` to \"off\"")]
+    Approximate,
 }
 
 /// Repeats the run of `model` and records the packets of `window`. A whole run has an outcome, whose digest is that of
@@ -71,6 +74,9 @@ pub fn record(
     extent: Extent,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<(Recording, Option<Outcome>), RecordError> {
+    if model.run.approximate().is_some() {
+        return Err(RecordError::Approximate);
+    }
     if model.topology.tiers().iter().any(|tier| model.port.of_tier(tier).trim().is_some()) {
         return Err(RecordError::Trims);
     }

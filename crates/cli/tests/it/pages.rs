@@ -190,8 +190,19 @@ fn the_gallery() {
     link(&place, "scenarios");
     shorten(&place, "60ms");
     run_page("gallery.md", &place, &[]);
-    let figures =
-        ["schemes", "knee", "cost", "within", "time", "tail", "who-pays", "queue", "over-time", "circuits", "ranks"];
+    let figures = [
+        "schemes",
+        "knee",
+        "cost",
+        "within",
+        "time",
+        "tail",
+        "who-pays",
+        "queue",
+        "over-time",
+        "circuits",
+        "ranks",
+    ];
     for figure in figures {
         assert!(place.read(&format!("{figure}.svg")).ends_with("</svg>\n"), "{figure}");
     }

@@ -24,9 +24,9 @@ mod replays;
 
 /// Files that run for another time than [`DEFAULT`], since their links are slow or their flows many.
 const CUT: &[(&str, &str)] = &[
-    ("dcqcn/fabric.toml", "50us"),
     ("collectives/shared.toml", "500us"),
     ("collectives/training.toml", "300us"),
+    ("dcqcn/fabric.toml", "50us"),
     ("dcqcn/flows.toml", "5ms"),
     ("dcqcn/parking-lot.toml", "2ms"),
     ("dcqcn/shares.toml", "2ms"),
@@ -90,6 +90,7 @@ const CUT: &[(&str, &str)] = &[
     ("reactor/requests.toml", "200ms"),
     ("roce/acceptance.toml", "1ms"),
     ("roce/fabric.toml", "100us"),
+    ("scale/million.toml", "20us"),
     ("schemes/fabric.toml", "20us"),
     ("schemes/incast.toml", "510us"),
     ("schemes/storage.toml", "20us"),

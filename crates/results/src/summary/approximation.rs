@@ -23,7 +23,8 @@ pub(super) fn summarise(outcomes: &[&Outcome]) -> Option<Approximation> {
 
 fn mean(estimates: impl Iterator<Item = Estimate>) -> Option<Estimate> {
     let estimates: Vec<Estimate> = estimates.collect();
-    let of = |value: fn(&Estimate) -> f64| crate::stats::mean(&estimates.iter().map(value).collect::<Vec<_>>());
+    let of =
+        |value: fn(&Estimate) -> f64| crate::stats::mean(&estimates.iter().map(value).collect::<Vec<_>>());
     let end = |end: fn(&Interval) -> f64| {
         let ends: Vec<f64> = estimates.iter().filter_map(|one| one.interval.as_ref()).map(end).collect();
         crate::stats::mean(&ends)

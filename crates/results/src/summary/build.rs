@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::workload::{WorkloadReplicates, WorkloadSubject};
 use super::{
-    approximation,     Best, BlockedSummary, Cell, Comparison, Distribution, FORMAT, MechanismSummary, Options, RunInfo,
-    Summary, WorkloadChange, circuits, jobs, processors, queue, tier, warning,
+    Best, BlockedSummary, Cell, Comparison, Distribution, FORMAT, MechanismSummary, Options, RunInfo,
+    Summary, WorkloadChange, approximation, circuits, jobs, processors, queue, tier, warning,
 };
 use crate::outcome::{Counters, Outcome};
 use crate::point::PointOutcome;

@@ -19,7 +19,7 @@ pub(super) fn bias(busiest: f64) -> [Interval; 3] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::approximate::HIGHEST_LOAD;
+    use crate::approximate::plan::HIGHEST_LOAD;
 
     #[test]
     fn every_load_that_is_accepted_has_a_bias() {

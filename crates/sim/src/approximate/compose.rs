@@ -68,7 +68,14 @@ impl Delays {
 
     /// Returns the sum of a flow's delays at some links of its path, which has `hops` in all. A draw depends on the
     /// flow and the link alone.
-    pub(super) fn along(&self, flow: FlowKey, bytes: u64, hops: u8, links: &[(u16, PortId)], word: u64) -> i64 {
+    pub(super) fn along(
+        &self,
+        flow: FlowKey,
+        bytes: u64,
+        hops: u8,
+        links: &[(u16, PortId)],
+        word: u64,
+    ) -> i64 {
         let of = |(class, port): &(u16, PortId)| {
             let own = self.own.get(&(flow, *port)).copied();
             own.unwrap_or_else(|| {

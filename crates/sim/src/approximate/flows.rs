@@ -3,8 +3,8 @@
 //! Sources of flows act at times known before, whatever the network does. So they are driven here by their own times,
 //! and number their connections as in a run: the hash of the connection then leads each flow over the same links.
 
-use plimsoll_fabric::net::{HostId, Network, Packet};
 use plimsoll_fabric::net::topology::Hashing;
+use plimsoll_fabric::net::{HostId, Network, Packet};
 use plimsoll_scenario::model::Model;
 use plimsoll_traffic::{Actions, Traffic};
 use plimsoll_units::{Streams, Time};

@@ -13,7 +13,9 @@ use std::sync::Arc;
 use indexmap::{IndexMap, IndexSet};
 use plimsoll_fabric::net::topology::Link;
 use plimsoll_fabric::net::{HostId, Network, Node, PortId};
-use plimsoll_scenario::model::{Graph, GraphLink, ListedFlow, Model, Observe, Ports, Run, Topology, Workload};
+use plimsoll_scenario::model::{
+    Graph, GraphLink, ListedFlow, Model, Observe, Ports, Run, Topology, Workload,
+};
 use plimsoll_traffic::flow_list::FlowList;
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
@@ -173,13 +175,15 @@ pub(super) fn link_model(
     let switches = (0..switches).map(|switch| format!("switch{switch}")).collect();
     let graph = Graph { hosts, switches, links };
     let tier = network.tiers().get(usize::from(target.tier)).copied().unwrap_or_default();
-    let (lists, order) = lists.into_iter().map(|list| list.into_iter().unzip()).unzip::<_, _, Vec<_>, Vec<_>>();
+    let (lists, order) =
+        lists.into_iter().map(|list| list.into_iter().unzip()).unzip::<_, _, Vec<_>, Vec<_>>();
     LinkModel { model: with_flows(model, graph, tier, lists), order }
 }
 
 /// Returns `model` with another network, whose switches have the ports of `tier`, and with listed flows.
 pub(super) fn with_flows(model: &Model, graph: Graph, tier: &str, lists: Vec<Vec<ListedFlow>>) -> Model {
-    let topology = plimsoll_fabric::net::topology::file::File { path: String::new(), graph: Some(Arc::new(graph)) };
+    let topology =
+        plimsoll_fabric::net::topology::file::File { path: String::new(), graph: Some(Arc::new(graph)) };
     let workload: IndexMap<String, Workload> = model
         .workload
         .keys()

@@ -77,7 +77,6 @@ impl Links {
         self.class_of[port.0 as usize]
     }
 
-
     /// Returns the load of the busiest link. `flows` has the number of flows of each port, and `bits_per_flow` the mean
     /// bits of a flow per second of the run.
     ///

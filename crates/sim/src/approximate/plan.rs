@@ -7,7 +7,6 @@ use plimsoll_scenario::model::{Approximate, Model};
 use plimsoll_traffic::Traffic;
 use plimsoll_units::{Span, Streams, Time, mix64};
 
-use super::HIGHEST_LOAD;
 use super::alone::{AloneRequests, AloneRun, AloneTimes, Chain, difference};
 use super::bias::bias;
 use super::compose::{Delay, Delays, FlowKey, MeasuredFlow};
@@ -17,6 +16,9 @@ use super::links::{Links, Sample};
 use super::refuse;
 use super::table::{Composed, slowdowns};
 use crate::RunError;
+
+/// The highest load of a link up to which approximate runs were compared with whole ones.
+pub(super) const HIGHEST_LOAD: f64 = 0.8;
 
 /// What is to be simulated.
 pub(super) struct Plan<'a> {
@@ -73,7 +75,7 @@ struct Survey {
     flows: u64,
     /// Those that start after the warm-up.
     measured: u64,
-    /// On the wire.
+    /// The bytes of all of them on the wire.
     bytes: u64,
     last: Time,
 }
@@ -273,11 +275,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Composes the completion times of the measured flows.
-    pub(super) fn conclude(
-        &self,
-        gathered: &Gathered,
-        alone: &AloneTimes,
-    ) -> Result<Outcome, RunError> {
+    pub(super) fn conclude(&self, gathered: &Gathered, alone: &AloneTimes) -> Result<Outcome, RunError> {
         let flows: Vec<Composed> = self
             .measured
             .iter()
@@ -296,7 +294,14 @@ impl<'a> Plan<'a> {
             of_links: self.network.links().len() as u64,
             flows: self.flows,
             packet_hops: gathered.packet_hops,
-            slowdowns: slowdowns(self.model.workload.keys(), &flows, &gathered.delays, links, self.word, bias),
+            slowdowns: slowdowns(
+                self.model.workload.keys(),
+                &flows,
+                &gathered.delays,
+                links,
+                self.word,
+                bias,
+            ),
         };
         let messages = flows.iter().zip(&self.measured).map(|(composed, (flow, measured))| {
             let delay = gathered.delays.of(measured, self.word);

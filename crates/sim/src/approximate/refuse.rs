@@ -57,7 +57,10 @@ fn reason(model: &Model) -> Option<(String, &'static str)> {
         return Some(("host.loss".to_owned(), "each link would lose the packets again"));
     }
     if let Some(active) = model.host.mechanisms().active().first() {
-        return Some((active.table.path(), "it acts on all packets of a host, and a link has a part of them"));
+        return Some((
+            active.table.path(),
+            "it acts on all packets of a host, and a link has a part of them",
+        ));
     }
     let tiers = model.topology.tiers().iter().map(|tier| model.port.of_tier(tier));
     let ports = tiers.chain([&model.port.host]);
@@ -82,7 +85,10 @@ fn of_transport(model: &Model, workload: &str) -> Option<(String, &'static str)>
         return Some((key("kind"), "credit of a receiver, and trimmed headers, depend on the whole path"));
     }
     if outside.is_some() || !COMPARED.contains(&kind) {
-        return Some((key("kind"), "it was not compared with whole runs: `tcp`, `cubic`, `dctcp` and `swift` were"));
+        return Some((
+            key("kind"),
+            "it was not compared with whole runs: `tcp`, `cubic`, `dctcp` and `swift` were",
+        ));
     }
     if params.connections != Connections::PerMessage {
         let reason = "messages of two hosts wait for each other: set `per-message`";
@@ -106,7 +112,8 @@ pub(super) fn inner_links(network: &Network) -> Result<(), RunError> {
     let slowest = inner.iter().map(|link| link.rate).min();
     match fastest.zip(slowest) {
         Some((nic, inner)) if inner.as_bps() < nic.as_bps() * FASTER_INSIDE => {
-            let reason = format!("links between switches have {inner}, and need {FASTER_INSIDE} times a NIC's {nic}");
+            let reason =
+                format!("links between switches have {inner}, and need {FASTER_INSIDE} times a NIC's {nic}");
             Err(refused("topology".to_owned(), &reason))
         }
         _ => Ok(()),

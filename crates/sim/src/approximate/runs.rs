@@ -9,6 +9,7 @@ use plimsoll_scenario::model::Model;
 use plimsoll_units::{Span, Time};
 
 use super::alone::{AloneRun, AloneTimes};
+use crate::build::run_whole;
 use crate::{Progress, RunError};
 
 /// The runs of an approximate run.
@@ -65,7 +66,7 @@ impl<'a> Runs<'a> {
                 let index = next.fetch_add(1, Ordering::Relaxed);
                 let Some(model) = models.get(index).filter(|_| !stop.load(Ordering::Relaxed)) else { return };
                 let mut asked = |_| !stop.load(Ordering::Relaxed) && goes_on(index);
-                match crate::run(model, &mut asked) {
+                match run_whole(model, &mut asked) {
                     Ok(outcome) => {
                         hops.fetch_add(outcome.counters.packet_hops, Ordering::Relaxed);
                         events.fetch_add(outcome.counters.events, Ordering::Relaxed);

@@ -36,9 +36,8 @@ pub(super) fn slowdowns<'a>(
     word: u64,
     bias: [Interval; 3],
 ) -> Vec<ApproximateSlowdown> {
-    let size = |flow: &Composed<'_>| {
-        SIZES.iter().position(|up_to| flow.flow.bytes <= *up_to).unwrap_or(SIZES.len())
-    };
+    let size =
+        |flow: &Composed<'_>| SIZES.iter().position(|up_to| flow.flow.bytes <= *up_to).unwrap_or(SIZES.len());
     let resamples: Vec<(u64, Delays)> = (1..=RESAMPLES)
         .map(|number| mix64(word ^ number))
         .map(|word| (word, delays.resampled(links, word)))

@@ -23,6 +23,7 @@ fn whole(model: &Model, window: ReplayWindow) -> Option<(Recording, plimsoll_res
             | RecordError::TooMany { .. }
             | RecordError::TooLate { .. }
             | RecordError::Trims
+            | RecordError::Approximate
             | RecordError::Stamps,
         ) => None,
     }
