@@ -5,7 +5,7 @@ use plimsoll_results::summary::Cell;
 use plimsoll_results::{Interval, Summary};
 use plimsoll_text::grouped;
 
-use crate::figures;
+use crate::figures::{self, Unit};
 use crate::plots::cell_label;
 use crate::table::Grid;
 use crate::table::numbers::{NumberColumn, assemble};
@@ -28,9 +28,9 @@ pub(crate) fn summary_grids(summary: &Summary) -> Vec<Grid> {
     let of = |share: usize| rows.iter().map(|(_, row)| row.slowdown[share]).collect();
     let slowdown = "slowdown, approximate";
     let columns = [
-        NumberColumn::new(slowdown, "p50", None, of(0)),
-        NumberColumn::new(slowdown, "p90", None, of(1)),
-        NumberColumn::new(slowdown, "p99", None, of(2)),
+        NumberColumn::new(slowdown, "p50", Some(RATIOS), of(0)),
+        NumberColumn::new(slowdown, "p90", Some(RATIOS), of(1)),
+        NumberColumn::new(slowdown, "p99", Some(RATIOS), of(2)),
     ];
     let mut grid = assemble("Approximate: slowdown by size".to_owned(), "variant", labels, &columns);
     grid.notes.push(
@@ -41,6 +41,9 @@ pub(crate) fn summary_grids(summary: &Summary) -> Vec<Grid> {
     grid.notes.extend(of_cells().map(|(cell, of)| sentence(&cell_label(summary, cell).0, of)));
     vec![grid]
 }
+
+/// Slowdowns have no unit.
+const RATIOS: &[Unit] = &[Unit { name: "", size: 1.0 }, Unit { name: "", size: 1.0 }];
 
 fn sizes(row: &ApproximateSlowdown) -> String {
     match row.up_to {
@@ -56,7 +59,7 @@ fn sentence(variant: &str, of: &Approximation) -> String {
             |Interval { low, high }: &Interval| format!("{:+.0} .. {:+.0} %", low * 100.0, high * 100.0);
         let [p50, p90, p99] = &row.bias;
         format!(
-            "; at such a load approximate runs were {} (p50), {} (p90) and {} (p99) above whole ones",
+            "; compared with whole runs at such a load, approximate ones differed by {} (p50), {} (p90) and {} (p99)",
             range(p50),
             range(p90),
             range(p99)
