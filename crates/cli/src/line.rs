@@ -14,6 +14,7 @@ use plimsoll_line::{AskedLine, ExpectedLines, LineQuestion, Lines, Over, Room, S
 use plimsoll_process::note;
 use plimsoll_results::run_dir::Existing;
 use plimsoll_scenario::{Registry, Scenario};
+use plimsoll_sim::RunError;
 use plimsoll_units::whole;
 
 use self::board::LineBoard;
@@ -239,6 +240,11 @@ impl Watched {
         board.bar.finish_and_clear();
         let lines = match drawn {
             Err(SearchStop::OutOfTime) => return Ok(ExpectedLines::new()),
+            // The search has come to a load of which approximate runs know no error.
+            Err(SearchStop::Run(RunError::Build { key, problem })) if key == "run.approximate" => {
+                note!("approximate runs end here, and whole ones follow: {problem}");
+                return Ok(ExpectedLines::new());
+            }
             drawn => drawn?,
         };
         if !self.show.quiet {

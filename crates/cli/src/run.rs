@@ -75,7 +75,7 @@ pub struct Args {
     #[arg(long)]
     pcap: bool,
     /// Simulate a sample of links one by one in place of the network, which `run.approximate` sets.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "pcap")]
     approximate: bool,
     /// Also write a timeline of each point for ui.perfetto.dev, below perfetto/ in the run directory.
     #[arg(long)]
@@ -185,7 +185,7 @@ fn name_the_point_in_panics() {
 /// Makes options part of the scenario, so that they are repeated with the run.
 fn with_options(args: &Args) -> Source {
     let mut source = args.source.clone();
-    if args.approximate {
+    if args.approximate && !source.set.iter().any(|set| set.trim_start().starts_with("run.approximate")) {
         source.set.push(APPROXIMATE.to_owned());
     }
     let key = "observe.packets=";

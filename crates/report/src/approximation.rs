@@ -34,8 +34,8 @@ pub(crate) fn summary_grids(summary: &Summary) -> Vec<Grid> {
     ];
     let mut grid = assemble("Approximate: slowdown by size".to_owned(), "variant", labels, &columns);
     grid.notes.push(
-        "Slowdown: completion time over that on idle links. Intervals are of the sample of links and messages alone; \
-         the bias comes on top."
+        "Slowdown: completion time over that on idle links. Its intervals are of the sample of links and messages, \
+         those of completion times of the messages alone; the bias comes on top."
             .to_owned(),
     );
     grid.notes.extend(of_cells().map(|(cell, of)| sentence(&cell_label(summary, cell).0, of)));

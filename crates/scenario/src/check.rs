@@ -78,6 +78,10 @@ struct Checker<'a> {
     found: Checked,
 }
 
+/// The fewest links of a class, and messages, of an approximate run: fewer miss the tail of what they stand for.
+const LINKS_LEAST: u32 = 10;
+const MESSAGES_LEAST: u32 = 1_000;
+
 impl Checker<'_> {
     /// A report that points at the value of a key, or at the table that lacks it.
     fn report(&self, path: &[&str], message: impl Into<String>) -> Report {
@@ -161,6 +165,20 @@ impl Checker<'_> {
     }
 
     fn run(&mut self, model: &Model) {
+        if let Some(size) = model.run.approximate() {
+            for (key, value, least) in
+                [("links", size.links, LINKS_LEAST), ("messages", size.messages, MESSAGES_LEAST)]
+            {
+                if value < least {
+                    let allowed = format!("{least} or more");
+                    self.error(
+                        &["run", "approximate", key],
+                        format!("{value} are too few for a tail"),
+                        allowed,
+                    );
+                }
+            }
+        }
         let Some(duration) = model.run.duration else { return };
         if duration.is_zero() {
             self.error(&["run", "duration"], "a run without time", "more than 0s");

@@ -296,11 +296,11 @@ impl Run {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Approximate {
-    /// The most links of each class, such as those between leaves and spines: 1 or more. Both directions of a link are
+    /// The most links of each class, such as those between leaves and spines: 10 or more. Both directions of a link are
     /// simulated. Default 200.
     pub links: u32,
-    /// The most messages whose completion times are composed, drawn from those after the warm-up: 1 or more. Default
-    /// 200000.
+    /// The most messages whose completion times are composed, drawn from those after the warm-up: 1000 or more.
+    /// Default 200000.
     pub messages: u32,
 }
 

@@ -65,8 +65,8 @@ pub(crate) fn run(
     }
     if gathered.loss() > HIGHEST_LOSS {
         let problem = format!(
-            "an approximate run leaves out losses above 0.1 % of the packets, after which links depend on each other, \
-             and {:.2} % were lost at the simulated links",
+            "after losses links depend on each other: at most 0.1 % of packets may be lost, and of messages have a \
+             timeout, and at the simulated links it was {:.2} %; run the whole network",
             100.0 * gathered.loss()
         );
         return Err(RunError::Build { key: "run.approximate".to_owned(), problem });

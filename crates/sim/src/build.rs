@@ -240,6 +240,7 @@ impl BuiltWorld {
             warnings
                 .push(format!("the run ended at {end} with messages unfinished; `run.drain` allows longer"));
         }
+        warnings.extend(self.waiting_jobs(end));
         // Also of a run in which nothing was left to happen.
         let World { hosts, fabric, recorder, .. } = &self.world;
         let unfinished = hosts.unfinished(fabric);
@@ -250,6 +251,21 @@ impl BuiltWorld {
             warnings.push(format!("{count} of {all} messages that NICs carry did not finish: {unfinished}"));
         }
         warnings
+    }
+
+    /// Returns a warning of each job with operations that have not ended, although nothing is left to happen.
+    fn waiting_jobs(&self, end: Time) -> impl Iterator<Item = String> + '_ {
+        let jobs = self.workloads.iter().zip(&self.world.sources.workloads);
+        let waiting = jobs.filter(move |(info, source)| {
+            end < self.horizon && !info.groups.is_empty() && !source.is_finished()
+        });
+        waiting.map(|(info, _)| {
+            format!(
+                "`{}` has an iteration that never ended: operations wait for messages that nobody sends, or that were \
+                 lost for good",
+                info.name
+            )
+        })
     }
 
     /// Returns the warning of packets that the circuit switch has lost: a controller that works loses none.

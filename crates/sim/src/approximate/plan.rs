@@ -55,6 +55,8 @@ pub(super) struct Gathered {
     packet_hops: u64,
     sent: u64,
     lost: u64,
+    timeouts: u64,
+    messages: u64,
 }
 
 impl Gathered {
@@ -62,9 +64,10 @@ impl Gathered {
         self.delays.sort();
     }
 
-    /// Returns the share of packets that were lost.
+    /// Returns the share of packets that were lost, or that of messages with a timeout if it is larger.
     pub(super) fn loss(&self) -> f64 {
-        self.lost as f64 / self.sent.max(1) as f64
+        let lost = self.lost as f64 / self.sent.max(1) as f64;
+        lost.max(self.timeouts as f64 / self.messages.max(1) as f64)
     }
 }
 
@@ -98,8 +101,8 @@ impl<'a> Plan<'a> {
         let busiest = links.busiest(&survey.flows_of, bits_per_flow);
         if busiest > HIGHEST_LOAD {
             let problem = format!(
-                "the busiest link has a load of {busiest:.2}, and the error of approximate runs is known up to \
-                 {HIGHEST_LOAD}: lower the load, or run the whole network"
+                "with the flows that were drawn the busiest link has a load of {busiest:.2}, and the error of approximate \
+                 runs is known up to {HIGHEST_LOAD}: lower the load, or run the whole network"
             );
             return Err(RunError::Build { key: "run.approximate".to_owned(), problem });
         }
@@ -255,6 +258,8 @@ impl<'a> Plan<'a> {
         gathered.packet_hops += counters.packet_hops;
         gathered.sent += counters.packets_sent;
         gathered.lost += counters.nic_drops + counters.switch_drops;
+        gathered.timeouts += counters.timeouts;
+        gathered.messages += outcome.messages.len() as u64;
         for message in &outcome.messages {
             let (number, pace) = run.built.order[usize::from(message.workload)][message.index as usize];
             let crossing = &crossing[number as usize];

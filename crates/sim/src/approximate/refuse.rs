@@ -27,13 +27,16 @@ pub(super) fn check(model: &Model) -> Result<(), RunError> {
 }
 
 fn refused(key: String, reason: &str) -> RunError {
-    RunError::Build { key, problem: format!("an approximate run leaves it out: {reason}") }
+    RunError::Build {
+        key,
+        problem: format!("an approximate run leaves it out, since {reason}; run the whole network"),
+    }
 }
 
 /// Returns the first key that links share more by than their packets.
 fn reason(model: &Model) -> Option<(String, &'static str)> {
-    if model.has_flow_control() {
-        return Some(("port".to_owned(), "pauses of one link hold the packets of others"));
+    if let Some(refused) = model.workload.keys().find_map(|name| of_transport(model, name)) {
+        return Some(refused);
     }
     if model.topology.nics() != HostNics::One {
         return Some(("topology".to_owned(), "a host has several NICs"));
@@ -66,13 +69,20 @@ fn reason(model: &Model) -> Option<(String, &'static str)> {
     let ports = tiers.chain([&model.port.host]);
     let beyond = |active: &Active| !AT_ONE_PORT.contains(&active.table.key);
     if let Some(active) = ports.flat_map(|port| port.mechanisms().active()).find(beyond) {
-        return Some((active.table.path(), "it couples ports, or needs all links of a path"));
+        let reason = match active.table.key {
+            "pfc" | "lossless" => "pauses of one link hold the packets of others",
+            "trim" => "what is trimmed at one link is sent again over all",
+            "int" => "a sender needs the telemetry of its whole path",
+            "shared_buffer" => "ports share their memory",
+            _ => "it was not compared with whole runs",
+        };
+        return Some((active.table.path(), reason));
     }
     if model.observe.completion == Completion::Acknowledged {
         let reason = "acknowledgements wait at links that are not simulated";
         return Some(("observe.completion".to_owned(), reason));
     }
-    model.workload.keys().find_map(|name| of_transport(model, name))
+    None
 }
 
 /// Returns the key of a workload's transport by which messages depend on more than one link at a time.
@@ -112,8 +122,10 @@ pub(super) fn inner_links(network: &Network) -> Result<(), RunError> {
     let slowest = inner.iter().map(|link| link.rate).min();
     match fastest.zip(slowest) {
         Some((nic, inner)) if inner.as_bps() < nic.as_bps() * FASTER_INSIDE => {
-            let reason =
-                format!("links between switches have {inner}, and need {FASTER_INSIDE} times a NIC's {nic}");
+            let reason = format!(
+                "one flow can fill a link between switches, which has {inner} and needs {FASTER_INSIDE} times a \
+                 NIC's {nic}"
+            );
             Err(refused("topology".to_owned(), &reason))
         }
         _ => Ok(()),

@@ -123,6 +123,7 @@ fn what_couples_links_is_refused_with_its_key() {
     for (rest, key) in [
         (with("[host]\npacer = {}"), "host.pacer"),
         (with("[paths]\nspray = {}"), "paths.spray"),
+        (with("[port.host]\nint = {}"), "port.*.int"),
         (with("[observe]\ncompletion = 'acknowledged'"), "observe.completion"),
         (with("[host]\nloss = 0.1"), "host.loss"),
         (ALL.replace("0.5", "0.9"), "run.approximate"),
@@ -138,5 +139,5 @@ fn what_couples_links_is_refused_with_its_key() {
         assert!(said.starts_with(&format!("{key}: ")), "{said}");
     }
     let slow = LEAVES.replace("40Gbps", "10Gbps");
-    assert!(refused(&slow, ALL).contains("need 4 times a NIC's 10Gbps"), "{}", refused(&slow, ALL));
+    assert!(refused(&slow, ALL).contains("needs 4 times a NIC's 10Gbps"), "{}", refused(&slow, ALL));
 }
