@@ -39,11 +39,11 @@ class Run(TypedDict, total=False):
 class Approximate(TypedDict, total=False):
     """How much an approximate run simulates."""
     links: int
-    """The most links of each class, such as those between leaves and spines: 1 or more. Both directions of a link
+    """The most links of each class, such as those between leaves and spines: 10 or more. Both directions of a link
     are simulated. Default 200."""
     messages: int
-    """The most messages whose completion times are composed, drawn from those after the warm-up: 1 or more. Default
-    200000."""
+    """The most messages whose completion times are composed, drawn from those after the warm-up: 1000 or more.
+    Default 200000."""
 
 
 class _RackTopology(TypedDict):
@@ -2492,11 +2492,11 @@ class RunPartial(TypedDict, total=False):
 class ApproximatePartial(TypedDict, total=False):
     """How much an approximate run simulates."""
     links: int
-    """The most links of each class, such as those between leaves and spines: 1 or more. Both directions of a link
+    """The most links of each class, such as those between leaves and spines: 10 or more. Both directions of a link
     are simulated. Default 200."""
     messages: int
-    """The most messages whose completion times are composed, drawn from those after the warm-up: 1 or more. Default
-    200000."""
+    """The most messages whose completion times are composed, drawn from those after the warm-up: 1000 or more.
+    Default 200000."""
 
 
 class RackTopologyPartial(TypedDict, total=False):
