@@ -79,7 +79,7 @@ enum Command {
     },
     /// Approximate runs beside whole ones, on a grid of sizes, oversubscription and load (Markdown).
     Approximate {
-        /// Pods of 32 hosts.
+        /// The number of pods, which have 32 hosts.
         #[arg(long, default_value_t = 4, value_parser = whole::<u32>(2..))]
         pods: u32,
         #[arg(long, default_value_t = 2)]

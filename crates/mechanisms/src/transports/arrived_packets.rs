@@ -20,8 +20,8 @@ impl ArrivedPackets {
         number < self.next || self.ahead.get((number - self.next) as usize).is_some_and(|len| *len > 0)
     }
 
-    /// Returns whether packets `first` to `last` have all arrived. It looks from `near` on, the packet that came last, up
-    /// to the end and then back to the beginning, as packets that come in order leave the gap ahead of it.
+    /// Returns whether packets `first` to `last` have all arrived. It looks from `near` on, the packet that came
+    /// last, up to the end and then back to the beginning, as packets that come in order leave the gap ahead of it.
     pub(super) fn has_all(&self, first: u64, near: u64, last: u64) -> bool {
         (near..=last).all(|number| self.has(number)) && (first..near).rev().all(|number| self.has(number))
     }

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! A [`Pdc`] is one end. It needs no handshake: the first packet makes the other end (Ultra Ethernet 1.0, packet
-//! delivery sublayer, RUD), and a message need not wait for one before it that has a gap. With `uet.ordered` it does, and
-//! with `uet.paths.choice = "flow"` all packets take one path, as in ROD. Facts: the
+//! delivery sublayer, RUD), and a message need not wait for one before it that has a gap. With `uet.ordered` it does,
+//! and with `uet.paths.choice = "flow"` all packets take one path, as in ROD. Facts: the
 //! specification's public descriptions, and the published simulator of the transport's working group (2025).
 //!
 //! Not modelled: the semantic sublayer's operations, the teardown of idle contexts, RUDI and UUD, and link-level retry

@@ -30,9 +30,9 @@ pub(super) struct Delay {
 /// The delays at all simulated links.
 #[derive(Debug, Default)]
 pub(super) struct Delays {
-    /// By size.
+    /// The delays of each pool, by size.
     pools: BTreeMap<PoolKey, Vec<Delay>>,
-    /// By flow and port.
+    /// The delay of each flow at each port.
     own: BTreeMap<(FlowKey, PortId), i64>,
 }
 

@@ -11,7 +11,7 @@ use plimsoll_units::{Streams, Time};
 
 use crate::RunError;
 
-/// A flow of the run.
+/// A flow of the run, as its source starts it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Flow {
     pub(super) workload: u16,

@@ -114,8 +114,8 @@ enum HostKey {
     Receiver(HostId, Hops),
 }
 
-/// Builds the scenario of the link that `port` sends on. `pace` returns how much slower than its NIC a flow comes to the
-/// link.
+/// Builds the scenario of the link that `port` sends on. `pace` returns how much slower than its NIC a flow comes to
+/// the link.
 pub(super) fn link_model(
     model: &Model,
     network: &Network,

@@ -8,7 +8,7 @@ use plimsoll_units::{Rate, Span, mix64};
 
 /// The links of a network, in classes.
 pub(super) struct Links {
-    /// By port.
+    /// The number of each port's class.
     class_of: Vec<u16>,
     pub(super) classes: Vec<LinkClass>,
 }

@@ -26,7 +26,7 @@ pub(super) struct Plan<'a> {
     network: Network,
     links: Links,
     sizes: PacketSizes,
-    /// By workload.
+    /// The transport of each workload.
     transports: Vec<TcpConfig>,
     sample: Sample,
     /// By link of the sample and direction: the flows that cross it, in the order of their starts.
@@ -73,7 +73,7 @@ impl Gathered {
 
 /// What is known of all flows before links are chosen.
 struct Survey {
-    /// By port.
+    /// The number of flows at each port.
     flows_of: Vec<u32>,
     flows: u64,
     /// Those that start after the warm-up.
@@ -101,8 +101,8 @@ impl<'a> Plan<'a> {
         let busiest = links.busiest(&survey.flows_of, bits_per_flow);
         if busiest > HIGHEST_LOAD {
             let problem = format!(
-                "with the flows that were drawn the busiest link has a load of {busiest:.2}, and the error of approximate \
-                 runs is known up to {HIGHEST_LOAD}: lower the load, or run the whole network"
+                "with the flows that were drawn the busiest link has a load of {busiest:.2}, and the error of \
+                 approximate runs is known up to {HIGHEST_LOAD}: lower the load, or run the whole network"
             );
             return Err(RunError::Build { key: "run.approximate".to_owned(), problem });
         }

@@ -180,8 +180,8 @@ impl MessageStream {
         self.incoming.has_within(received)
     }
 
-    /// Has the message with the byte at `offset` be the next, if `is_whole` says so of its first byte and its end, though
-    /// bytes before it are missing. Returns whether it is.
+    /// Has the message with the byte at `offset` be the next, if `is_whole` says so of its first byte and its end,
+    /// though bytes before it are missing. Returns whether it is.
     pub(super) fn advance_whole(&mut self, offset: u64, is_whole: impl FnOnce(u64, u64) -> bool) -> bool {
         self.incoming.advance(offset, is_whole)
     }

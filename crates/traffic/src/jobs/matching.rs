@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// The properties that a message and its receive share.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct MatchKey {
-    /// The receiving rank.
+    /// The rank that receives it.
     pub(super) rank: u32,
     /// The sending rank; `None` in a receive that takes any.
     pub(super) from: Option<u32>,

@@ -7,9 +7,10 @@
 //! 0.8 / O <= rate <= 1
 //! ```
 //!
-//! A receiver that grants its whole link lets the links above it trim what they cannot carry. All senders to a host share
-//! its rate. R is the network's base round trip, and O its ratio of oversubscription. Facts: the published simulator of
-//! the transport's working group (2025), which has it on oversubscribed fabrics with the credit of receivers alone.
+//! A receiver that grants its whole link lets the links above it trim what they cannot carry. All senders to a host
+//! share its rate. R is the network's base round trip, and O its ratio of oversubscription. Facts: the published
+//! simulator of the transport's working group (2025), which has it on oversubscribed fabrics with the credit of
+//! receivers alone.
 
 use plimsoll_units::{Span, Time};
 
@@ -44,7 +45,7 @@ pub struct ArrivedCounts {
     pub trimmed: u64,
     /// Those of them that lost it before the last link.
     pub trimmed_before_last: u64,
-    /// Those with a mark.
+    /// The number of those with a mark.
     pub marked: u64,
 }
 

@@ -57,8 +57,8 @@ fn messages_share_a_connection_without_losing_time() {
     assert!((ten - one).abs() < 1e-4, "{ten} {one}");
 }
 
-/// Messages of ten packets from h0 to h15, the second to seventh of which are lost on the last link; `others` are further
-/// keys of the transport. Returns when each arrived, in microseconds.
+/// Messages of ten packets from h0 to h15, the second to seventh of which are lost on the last link; `others` are
+/// further keys of the transport. Returns when each arrived, in microseconds.
 fn behind_a_gap(messages: u32, others: &str) -> Vec<f64> {
     let run = run(&format!(
         "version = 1\ntitle = 'a gap'\n[run]\nduration = '1s'\n{FAT_TREE}\
