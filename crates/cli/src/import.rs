@@ -184,6 +184,8 @@ fn folder(
         let path = out.join(SCENARIO);
         output::write_whole(&path, &scenario_of(topology, flows, traffic))?;
         note!("{}: switches and transport are Plimsoll's defaults; `plimsoll run` runs it", path.display());
+    } else {
+        note!("no {SCENARIO}, for which the import needs both a network and its traffic");
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -165,7 +165,12 @@ fn write(from: &Path, job: &ImportedJob, out: &Path) -> Done {
     }
     let scenario = out.join(SCENARIO);
     let from = from.file_name().unwrap_or_default().to_string_lossy();
-    output::write_whole(&scenario, &import::job_scenario(&from, JOB, job.graph().ranks() as usize))?;
+    let made = import::job_scenario(&from, JOB, job.graph().ranks() as usize);
+    if output::read_text(&scenario, Origin::Folder).is_ok_and(|there| there != made) {
+        note!("{}: kept, as it is another one than the import makes", scenario.display());
+        return Ok(ExitCode::SUCCESS);
+    }
+    output::write_whole(&scenario, &made)?;
     note!("{}: one switch and DCQCN, to be changed; `plimsoll run` runs it", scenario.display());
     Ok(ExitCode::SUCCESS)
 }
