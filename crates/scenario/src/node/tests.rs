@@ -63,7 +63,8 @@ impl Keys {
 fn every_table_that_can_be_off_is_a_mechanism() {
     let keys = Keys::of_the_schema();
     assert!(keys.mechanisms.len() > 13, "{:?}", keys.mechanisms);
-    for path in &keys.mechanisms {
+    // An approximate run is no mechanism of the network.
+    for path in keys.mechanisms.iter().filter(|path| path[0] != "run") {
         assert!(is_mechanism(path), "{} can be \"off\" and is no registered mechanism", dotted(path));
     }
     // A controller's table holds parameters, and `transport.kind` turns the controller on.

@@ -8,11 +8,11 @@ const BIAS: &str = include_str!("bias.csv");
 
 /// Returns the least and the most difference at a load of the busiest link, by percentile.
 pub(super) fn bias(busiest: f64) -> [Interval; 3] {
-    let rows = BIAS.lines().skip(1).map(|line| {
+    let mut rows = BIAS.lines().skip(1).map(|line| {
         let mut numbers = line.split(',').map(|cell| cell.parse().unwrap_or(f64::NAN));
         std::array::from_fn::<f64, 7, _>(|_| numbers.next().unwrap_or(f64::NAN))
     });
-    let row = rows.skip_while(|row| row[0] < busiest).next().unwrap_or([f64::NAN; 7]);
+    let row = rows.find(|row| busiest <= row[0]).unwrap_or([f64::NAN; 7]);
     [1, 3, 5].map(|at| Interval { low: row[at], high: row[at + 1] })
 }
 
