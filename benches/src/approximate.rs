@@ -85,7 +85,7 @@ pub fn run(pods: u32, threads: usize) -> Result<()> {
     table.print();
     outln!("```csv\nload,p50_low,p50_high,p90_low,p90_high,p99_low,p99_high");
     for up_to in [0.3, 0.5, 0.65, 0.8] {
-        let within = bias.iter().filter(|(busiest, _)| *busiest <= up_to && *busiest > up_to - 0.2);
+        let within = bias.iter().filter(|(busiest, _)| *busiest <= up_to);
         let mut ends = [(0.0_f64, 0.0_f64); 3];
         for (_, of) in within {
             for (ends, of) in ends.iter_mut().zip(of) {

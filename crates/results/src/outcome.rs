@@ -93,7 +93,7 @@ impl Outcome {
 /// What an approximate run simulated, and its slowdowns by size.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Approximation {
-    /// The load of the busiest link, packet headers and acknowledgements included.
+    /// The load of the busiest link, with the headers of data packets and without acknowledgements.
     pub busiest: f64,
     /// The number of simulated directions of links.
     pub links: u64,

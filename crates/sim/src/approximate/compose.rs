@@ -6,6 +6,7 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use plimsoll_fabric::net::PortId;
 use plimsoll_units::mix64;
@@ -33,7 +34,7 @@ pub(super) struct Delays {
     /// The delays of each pool, by size.
     pools: BTreeMap<PoolKey, Vec<Delay>>,
     /// The delay of each flow at each port.
-    own: BTreeMap<(FlowKey, PortId), i64>,
+    own: Arc<BTreeMap<(FlowKey, PortId), i64>>,
 }
 
 /// A flow whose completion time is asked for.
@@ -52,7 +53,7 @@ impl Delays {
     /// Takes a delay at `port`.
     pub(super) fn add(&mut self, key: PoolKey, port: PortId, delay: Delay) {
         self.pools.entry(key).or_default().push(delay);
-        self.own.insert((delay.flow, port), delay.ps);
+        Arc::make_mut(&mut self.own).insert((delay.flow, port), delay.ps);
     }
 
     pub(super) fn sort(&mut self) {
@@ -110,7 +111,7 @@ impl Delays {
             });
             (*key, again.collect())
         });
-        Delays { pools: pools.collect(), own: self.own.clone() }
+        Delays { pools: pools.collect(), own: Arc::clone(&self.own) }
     }
 }
 

@@ -1,17 +1,18 @@
 //! [`LinkModel`]: the run of one link, which is a scenario like any other.
 //!
 //! ```text
-//! senders ── their own links ──> U ── the link ──> V ── links without queues ──> receivers        and back again
+//! senders ── their own links ──> U ── the link ──> V ── links without queues ──> receivers
 //! ```
 //!
-//! All flows that cross the link are in it, in both directions, so that acknowledgements wait as well. A sender has its
-//! own link, which it shares with its other flows over this link. The links between are replaced by their time, of
-//! propagation and of a packet on the wire. A receiver's link is faster than all others.
+//! All flows that cross the link in this direction are in it, each when and as fast as the links before let it come. One
+//! that they slow has a link of its own, at its pace; the others of a sender share one. The other links of a path are
+//! replaced by their time, of propagation and of a packet on the wire. A receiver's link is faster than all others.
 
 use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
 use plimsoll_fabric::net::topology::Link;
+use plimsoll_fabric::net::topology::file::File;
 use plimsoll_fabric::net::{HostId, Network, Node, PortId};
 use plimsoll_scenario::model::{
     Graph, GraphLink, ListedFlow, Model, Observe, Ports, Run, Topology, Workload,
@@ -22,7 +23,7 @@ use plimsoll_units::{Bytes, Rate, Span, Time};
 use super::alone::Chain;
 use super::flows::Flow;
 
-/// A flow over the link.
+/// A flow over the link, and where on its path the link is.
 #[derive(Clone, Debug)]
 pub(super) struct CrossingFlow {
     pub(super) flow: Flow,
@@ -97,7 +98,7 @@ pub(super) const PACES: f64 = 4.0;
 /// How much faster a receiver's link is than any on the path to it, so that nothing waits there.
 const FASTER: u64 = 10;
 
-/// The scenario of one link.
+/// The scenario of one link, and which of its messages is which flow.
 pub(super) struct LinkModel {
     pub(super) model: Model,
     /// By workload: the numbers of its flows among the crossing ones, in the order of their records, and their paces.
@@ -114,8 +115,8 @@ enum HostKey {
     Receiver(HostId, Hops),
 }
 
-/// Builds the scenario of the link that `port` sends on. `pace` returns how much slower than its NIC a flow comes to
-/// the link.
+/// Builds the scenario of the link that `port` sends on. `arrival` returns how much later than it starts a flow comes to
+/// the link, and in how many steps of pace it is slower than its NIC.
 pub(super) fn link_model(
     model: &Model,
     network: &Network,
@@ -182,8 +183,7 @@ pub(super) fn link_model(
 
 /// Returns `model` with another network, whose switches have the ports of `tier`, and with listed flows.
 pub(super) fn with_flows(model: &Model, graph: Graph, tier: &str, lists: Vec<Vec<ListedFlow>>) -> Model {
-    let topology =
-        plimsoll_fabric::net::topology::file::File { path: String::new(), graph: Some(Arc::new(graph)) };
+    let topology = File { path: String::new(), graph: Some(Arc::new(graph)) };
     let workload: IndexMap<String, Workload> = model
         .workload
         .keys()

@@ -22,7 +22,7 @@ pub(super) struct LinkClass {
     propagation: Span,
 }
 
-/// What is at the end of a link.
+/// A host, or a switch by its tier, at an end of a link.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum LinkEnd {
     Host,

@@ -20,7 +20,7 @@ use crate::RunError;
 /// The highest load of a link up to which approximate runs were compared with whole ones.
 pub(super) const HIGHEST_LOAD: f64 = 0.8;
 
-/// What is to be simulated.
+/// The flows that are measured, the links that are simulated, and the flows over each.
 pub(super) struct Plan<'a> {
     model: &'a Model,
     network: Network,
@@ -48,7 +48,7 @@ pub(super) struct LinkRun {
     pub(super) built: LinkModel,
 }
 
-/// The results of runs of links.
+/// The delays that runs of links have given, and what they lost.
 #[derive(Default)]
 pub(super) struct Gathered {
     delays: Delays,
