@@ -4,9 +4,9 @@
 //! senders ── their own links ──> U ── the link ──> V ── links without queues ──> receivers
 //! ```
 //!
-//! All flows that cross the link in this direction are in it, each when and as fast as the links before let it come. One
-//! that they slow has a link of its own, at its pace; the others of a sender share one. The other links of a path are
-//! replaced by their time, of propagation and of a packet on the wire. A receiver's link is faster than all others.
+//! All flows that cross the link in this direction are in it, each when and as fast as the links before let it come.
+//! One that they slow has a link of its own, at its pace; the others of a sender share one. The other links of a path
+//! are replaced by their time, of propagation and of a packet on the wire. A receiver's link is faster than all others.
 
 use std::sync::Arc;
 
@@ -115,8 +115,8 @@ enum HostKey {
     Receiver(HostId, Hops),
 }
 
-/// Builds the scenario of the link that `port` sends on. `arrival` returns how much later than it starts a flow comes to
-/// the link, and in how many steps of pace it is slower than its NIC.
+/// Builds the scenario of the link that `port` sends on. `arrival` returns how much later than it starts a flow comes
+/// to the link, and in how many steps of pace it is slower than its NIC.
 pub(super) fn link_model(
     model: &Model,
     network: &Network,
