@@ -3,8 +3,10 @@
 
 use plimsoll_results::Summary;
 use plimsoll_results::job_timeline::{BarKind, JobTimeline, PathStep, TimelineRow};
+use plimsoll_results::outcome::RepeatRecord;
 use plimsoll_results::stats::Estimate;
 use plimsoll_results::summary::{Cell as PointCell, GroupSummary, JobSummary, PathSummary};
+use plimsoll_text::grouped;
 
 use crate::chart::{Axis, Body, Chart, Color, Format, Part, StackPart, Track, TrackBar, TrackKey, Tracks};
 use crate::figures::{self, TIMES, Unit};
@@ -55,6 +57,10 @@ pub(crate) fn summary_grids(summary: &Summary) -> Vec<Grid> {
     if has_paths {
         grid.notes.push("The parts of the critical path sum to the mean.".to_owned());
     }
+    grid.notes.extend(jobs().filter_map(|(cell, job)| {
+        let of = labelled(cell_label(summary, cell), if several { &job.workload } else { "" }).0;
+        Some(repeats(&of, job.repeats.as_ref()?))
+    }));
     let mut grids = vec![grid];
     grids.extend(places(summary));
     grids.extend(groups(summary));
@@ -121,6 +127,27 @@ fn groups(summary: &Summary) -> Option<Grid> {
             .to_owned(),
     );
     Some(grid)
+}
+
+/// Says what was simulated of a job that repeats, and how far what was replayed can be trusted.
+fn repeats(of: &str, repeats: &RepeatRecord) -> String {
+    let count = |number: u64| grouped(&number.to_string());
+    let share = |all: u64, replayed: u64, what: &str| format!("{} of {} {what}", count(all - replayed), count(all));
+    let mut parts = vec![share(repeats.iterations, repeats.replayed_iterations, "iterations")];
+    if repeats.rounds > 0 {
+        parts.push(share(repeats.rounds, repeats.replayed_rounds, "rounds of those"));
+    }
+    let trust = match (repeats.is_exact, repeats.replayed_rounds + repeats.replayed_iterations) {
+        (_, 0) => "nothing was like what came before it".to_owned(),
+        (true, _) => "the others are exact".to_owned(),
+        (false, _) => format!(
+            "the others are approximate: they take as long as those before them, from which simulated ones differed by \
+             up to {:.2} %",
+            repeats.largest_difference * 100.0
+        ),
+    };
+    let of = if of.is_empty() { String::new() } else { format!("{of}: ") };
+    format!("{of}{} were simulated; {trust}. Counters, links and messages are of these.", parts.join(" and "))
 }
 
 fn labelled((name, color): (String, Option<Color>), of: &str) -> (String, Option<Color>) {

@@ -307,7 +307,7 @@ macro_rules! feed_fields {
 feed_fields!(Outcome {
     workloads, tiers, end, warmup, messages, queries, queues, connections, series, goodput, counters
 } except {
-    observations, extra, iterations, ranks, operations, path_waits, links, processors, circuits, circuit_weeks,
+    observations, extra, iterations, ranks, operations, path_waits, repeats, links, processors, circuits, circuit_weeks,
     delivered, faults, capture, warnings, mechanisms,
     blocked, approximation
 });

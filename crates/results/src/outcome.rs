@@ -8,7 +8,7 @@ use std::fmt;
 use plimsoll_mechanisms::Mechanism;
 use plimsoll_mechanisms::lossless::{LosslessParams, fuller};
 pub use plimsoll_traffic::record::{
-    ExtraLoad, IterationRecord, MessageRecord, Observation, OperationRecord, QueryRecord, RankRecord, Split,
+    ExtraLoad, IterationRecord, MessageRecord, Observation, OperationRecord, QueryRecord, RankRecord, RepeatRecord, Split,
     Supply, WorkloadInfo,
 };
 use plimsoll_units::{Bytes, Rate, Span, Time};
@@ -45,6 +45,8 @@ pub struct Outcome {
     pub operations: Vec<OperationRecord>,
     /// Where messages on the critical paths of iterations waited, ordered by workload and index.
     pub path_waits: Vec<PathWait>,
+    /// What was replayed of each job that repeats.
+    pub repeats: Vec<RepeatRecord>,
     /// Load that workloads requested beyond their need, one entry for each workload that may.
     pub extra: Vec<ExtraLoad>,
     /// The queues that the scenario watches (`observe.queue`), each with its series and counts.

@@ -108,6 +108,7 @@ pub fn outcome(shape: &Shape, seed: u64, variant: &str) -> Outcome {
         ranks: Vec::new(),
         operations: Vec::new(),
         path_waits: Vec::new(),
+        repeats: Vec::new(),
         extra: Vec::new(),
         circuits: Vec::new(),
         queues: vec![queue(shape, seed, effect)],

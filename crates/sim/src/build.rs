@@ -184,6 +184,7 @@ impl BuiltWorld {
             ranks: recorder.records.ranks,
             operations: recorder.records.operations,
             path_waits: path_waits.unwrap_or_default(),
+            repeats: recorder.records.repeats,
             queues: fabric.take_queues(end),
             links: links.unwrap_or_default(),
             processors: hosts.processors(self.has_processors, end),

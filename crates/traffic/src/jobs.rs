@@ -21,7 +21,9 @@ mod ideal;
 mod matching;
 pub(crate) mod matrix;
 pub mod placement;
+pub mod repeat;
 mod resources;
+mod rounds;
 pub mod run;
 pub mod schedule;
 #[cfg(test)]

@@ -10,6 +10,7 @@ use crate::check::{WorkloadCheck, WorkloadDemand};
 use crate::facts::NetworkFacts;
 use crate::hosts::{HostName, HostSet};
 use crate::jobs::graph::JobGraph;
+use crate::jobs::run::JobRun;
 use crate::kinds::flow_list::ListedFlow;
 use crate::kinds::request_list::ListedRequest;
 use crate::record::Supply;
@@ -63,6 +64,11 @@ pub trait Kind {
 
     /// Returns the operations of a job; `None` for other kinds.
     fn job(&self) -> Option<&JobGraph> {
+        None
+    }
+
+    /// Returns where and how a job runs; `None` for other kinds.
+    fn job_run(&self) -> Option<&JobRun> {
         None
     }
 

@@ -24,13 +24,24 @@ pub struct Records {
     pub operations: Vec<OperationRecord>,
     /// Where messages on the critical paths of iterations waited.
     pub path_waits: Vec<PathWaitRecord>,
+    /// What was replayed of each job that repeats, recorded at the end of a run.
+    pub repeats: Vec<RepeatRecord>,
 }
 
 impl Records {
     /// Moves all records of `other` to `self`, behind its own.
     pub fn append(&mut self, other: &mut Records) {
-        let Records { messages, queries, observations, extra, iterations, ranks, operations, path_waits } =
-            other;
+        let Records {
+            messages,
+            queries,
+            observations,
+            extra,
+            iterations,
+            ranks,
+            operations,
+            path_waits,
+            repeats,
+        } = other;
         self.messages.append(messages);
         self.queries.append(queries);
         self.observations.append(observations);
@@ -39,6 +50,7 @@ impl Records {
         self.ranks.append(ranks);
         self.operations.append(operations);
         self.path_waits.append(path_waits);
+        self.repeats.append(repeats);
     }
 
     /// Orders the records by workload and index.
@@ -50,6 +62,7 @@ impl Records {
         self.ranks.sort_unstable_by_key(|rank| (rank.workload, rank.index, rank.rank, rank.group));
         self.operations.sort_unstable_by_key(|one| (one.workload, one.index, one.operation));
         self.path_waits.sort_unstable_by_key(|wait| (wait.workload, wait.index, wait.at));
+        self.repeats.sort_unstable_by_key(|repeat| repeat.workload);
     }
 }
 
@@ -169,6 +182,60 @@ impl Split {
             serialisation: self.serialisation + other.serialisation,
             propagation: self.propagation + other.propagation,
             service: self.service + other.service,
+        }
+    }
+
+    /// Returns `total`, divided into components in proportion to those of `self`, of which the longest takes what does
+    /// not divide; without any, it is service.
+    pub(crate) fn shared(&self, total: Span) -> Split {
+        let own = self.total().as_ps();
+        let mut longest = Span::ZERO;
+        let mut share = |component: Span| {
+            longest = longest.max(component);
+            let share = u128::from(component.as_ps()) * u128::from(total.as_ps()) / u128::from(own.max(1));
+            Span::from_ps(share as u64)
+        };
+        let mut split = Split {
+            window: share(self.window),
+            recovery: share(self.recovery),
+            nic: share(self.nic),
+            pacer: share(self.pacer),
+            tier: self.tier.map(&mut share),
+            serialisation: share(self.serialisation),
+            propagation: share(self.propagation),
+            service: share(self.service),
+        };
+        let left = total - split.total();
+        let [first, second, third] = &mut split.tier;
+        let parts = [
+            (self.service, &mut split.service),
+            (self.window, &mut split.window),
+            (self.recovery, &mut split.recovery),
+            (self.nic, &mut split.nic),
+            (self.pacer, &mut split.pacer),
+            (self.tier[0], first),
+            (self.tier[1], second),
+            (self.tier[2], third),
+            (self.serialisation, &mut split.serialisation),
+            (self.propagation, &mut split.propagation),
+        ];
+        if let Some((_, part)) = parts.into_iter().find(|(own, _)| *own == longest) {
+            *part += left;
+        }
+        split
+    }
+
+    /// Returns what each component has more than in `other`, and nothing where it has less.
+    pub(crate) fn more_than(&self, other: &Split) -> Split {
+        Split {
+            window: self.window.saturating_sub(other.window),
+            recovery: self.recovery.saturating_sub(other.recovery),
+            nic: self.nic.saturating_sub(other.nic),
+            pacer: self.pacer.saturating_sub(other.pacer),
+            tier: std::array::from_fn(|tier| self.tier[tier].saturating_sub(other.tier[tier])),
+            serialisation: self.serialisation.saturating_sub(other.serialisation),
+            propagation: self.propagation.saturating_sub(other.propagation),
+            service: self.service.saturating_sub(other.service),
         }
     }
 
@@ -310,6 +377,25 @@ pub struct OperationRecord {
     pub ended: Time,
     /// Its place on the critical path of its iteration, from 0; `None` if it is not on it.
     pub path: Option<u32>,
+}
+
+/// What was replayed in place of simulated of a job that repeats.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct RepeatRecord {
+    /// The index of the workload in the run.
+    pub workload: u16,
+    /// Whether replayed times are those that a simulation would have given.
+    pub is_exact: bool,
+    /// The iterations that have ended.
+    pub iterations: u64,
+    /// Those of them that were replayed.
+    pub replayed_iterations: u64,
+    /// The rounds of the other iterations, which are those of their longest chain of operations.
+    pub rounds: u64,
+    /// Those of them that were replayed.
+    pub replayed_rounds: u64,
+    /// The largest difference of a simulated duration from the replayed one before it, as a share of that.
+    pub largest_difference: f64,
 }
 
 /// The time that messages on the critical path of a job's iteration waited at a place.

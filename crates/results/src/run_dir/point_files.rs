@@ -23,7 +23,7 @@ use super::table_form::{Columns, PARQUET};
 use crate::capture::Capture;
 use crate::digest::{Checksum, Digest};
 use crate::outcome::{
-    Approximation, BlockedTraffic, Counters, Delivered, ExtraLoad, FaultRecord, MechanismUse, Outcome,
+    Approximation, BlockedTraffic, Counters, Delivered, ExtraLoad, FaultRecord, MechanismUse, Outcome, RepeatRecord,
     ProcessorTotals, QueueObservation, Supply, WorkloadInfo,
 };
 use crate::point::{PointKey, PointOutcome};
@@ -60,6 +60,8 @@ pub(super) struct Mark {
     blocked: BlockedTraffic,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     approximation: Option<Approximation>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    repeats: Vec<RepeatRecord>,
     /// Each file beside this one.
     files: BTreeMap<String, FileMark>,
     /// Checksum of the file ([`seal`]). None in format 2.
@@ -306,6 +308,7 @@ pub(super) fn read(folder: &Path) -> Result<PointOutcome, Error> {
         mechanisms: mark.mechanisms.clone(),
         blocked: mark.blocked.clone(),
         approximation: mark.approximation.clone(),
+        repeats: mark.repeats.clone(),
     };
     let digest = Digest::of(&outcome);
     if digest != mark.digest {
@@ -384,6 +387,7 @@ fn mark(point: &PointOutcome, files: BTreeMap<String, FileMark>) -> Mark {
         },
         blocked: outcome.blocked.clone(),
         approximation: outcome.approximation.clone(),
+        repeats: outcome.repeats.clone(),
         files,
         checksum: seal::open(),
     }

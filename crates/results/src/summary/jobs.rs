@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use plimsoll_units::Span;
 use serde::{Deserialize, Serialize};
 
-use crate::outcome::{IterationRecord, Outcome, RankRecord, Split};
+use crate::outcome::{IterationRecord, Outcome, RankRecord, RepeatRecord, Split};
 use crate::stats;
 
 /// The iterations of a job in a cell; times are means in us.
@@ -32,6 +32,9 @@ pub struct JobSummary {
     pub places: Vec<PlaceSummary>,
     /// The communication groups, the first for all communication.
     pub groups: Vec<GroupSummary>,
+    /// What was replayed in place of simulated, of all replicates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<RepeatRecord>,
 }
 
 /// The time that messages on the critical path of an iteration waited at a place.
@@ -116,6 +119,7 @@ pub(super) fn summarise(outcomes: &[&Outcome]) -> Vec<JobSummary> {
                 .zip(&info.groups)
                 .map(|(group, name)| group_summary(name, ranks(), group))
                 .collect(),
+            repeats: repeats(outcomes, number),
         })
     };
     (0..).zip(&first.workloads).filter_map(job).collect()
@@ -136,6 +140,20 @@ fn places(outcomes: &[&Outcome], number: u16, iterations: usize) -> Vec<PlaceSum
         waited_us: waited.as_us_f64() / iterations.max(1) as f64,
     };
     sums.into_iter().map(mean).collect()
+}
+
+/// Adds up what was replayed of a job over all replicates.
+fn repeats(outcomes: &[&Outcome], number: u16) -> Option<RepeatRecord> {
+    let all = outcomes.iter().flat_map(|outcome| &outcome.repeats).filter(|one| one.workload == number);
+    all.copied().reduce(|sum, one| RepeatRecord {
+        workload: number,
+        is_exact: sum.is_exact && one.is_exact,
+        iterations: sum.iterations + one.iterations,
+        replayed_iterations: sum.replayed_iterations + one.replayed_iterations,
+        rounds: sum.rounds + one.rounds,
+        replayed_rounds: sum.replayed_rounds + one.replayed_rounds,
+        largest_difference: sum.largest_difference.max(one.largest_difference),
+    })
 }
 
 fn group_summary<'a>(name: &str, ranks: impl Iterator<Item = &'a RankRecord>, group: u8) -> GroupSummary {

@@ -36,7 +36,8 @@ impl Checker<'_> {
             self.error(&["workload"], "nothing is sent", "at least one [workload.NAME]");
         }
         let limited = model.host.qjump().is_some();
-        let Model { workload: workloads, topology, run, .. } = model;
+        let Model { workload: workloads, topology, run, fault, .. } = model;
+        let is_alone = workloads.len() == 1;
         let mut directed: Vec<Directed> = Vec::new();
         let mut loading: Vec<&str> = Vec::new();
         let mut between_all: Vec<(&str, f64)> = Vec::new();
@@ -60,6 +61,12 @@ impl Checker<'_> {
             directed.extend(towards);
             if demand.between_all > 0.0 {
                 between_all.push((name, demand.between_all));
+            }
+            let repeats = workload.params().job_run().is_some_and(|run| run.repeat.is_some());
+            if repeats && (!is_alone || !fault.is_empty()) {
+                let what = if is_alone { "faults, which change it" } else { "other workloads, which make rounds differ" };
+                let message = format!("a job that repeats beside {what}");
+                self.error(&["workload", name, "run", "repeat"], message, "one workload, without faults");
             }
             if !demand.ends && run.duration.is_none() {
                 let missing = workload.params().bounding_key();

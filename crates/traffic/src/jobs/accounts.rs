@@ -5,7 +5,7 @@ use plimsoll_units::{Span, Time};
 use super::graph::JobGraph;
 
 /// The accounts of all ranks in an iteration.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct RankAccounts {
     ranks: Vec<RankAccount>,
     /// By rank, and in it by group.
@@ -108,6 +108,27 @@ impl RankAccounts {
             account.took = took;
             self.done += 1;
         }
+    }
+
+    /// Adds up the times of all ranks until now.
+    pub(super) fn add_up_all(&mut self, now: Time) {
+        (0..self.len()).for_each(|rank| _ = self.add_up(now, rank));
+    }
+
+    /// Adds what has come since `earlier` so many times more.
+    pub(super) fn repeat(&mut self, earlier: &RankAccounts, times: u64) {
+        for (now, before) in self.ranks.iter_mut().zip(&earlier.ranks) {
+            now.computed += (now.computed - before.computed) * times;
+        }
+        for (now, before) in self.groups.iter_mut().zip(&earlier.groups) {
+            now.waited += (now.waited - before.waited) * times;
+            now.exposed += (now.exposed - before.exposed) * times;
+        }
+    }
+
+    /// An operation of a rank is replayed, after which others come.
+    pub(super) fn skip(&mut self, rank: u32) {
+        self.ranks[rank as usize].left -= 1;
     }
 
     /// Adds up a rank's times until now, and returns its account to be changed.

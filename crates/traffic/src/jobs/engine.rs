@@ -22,13 +22,19 @@ use super::critical_path::{CriticalPaths, PathTo};
 use super::graph::{JobGraph, Operation, OperationAction};
 use super::ideal::{IdealTimes, MessageEnds};
 use super::matching::{MatchKey, Matching};
+use super::repeat::Repeat;
 use super::resources::{Resource, Resources};
 use super::run::JobSize;
 use crate::exchange::WorkloadConnections;
 use crate::record::{
-    IterationRecord, MessageRecord, OperationRecord, PathWaitRecord, QueryRecord, RankRecord, Split, WaitedAt,
+    IterationRecord, MessageRecord, OperationRecord, PathWaitRecord, QueryRecord, RankRecord, Records, Split,
+    WaitedAt,
 };
 use crate::source::{Actions, Arrival, ConnectionEnd, MessageWaits, Opened, Source, Write};
+
+mod replay;
+
+use replay::Replay;
 
 /// A job, and how it runs.
 #[derive(Clone, Debug)]
@@ -53,6 +59,8 @@ pub(crate) struct JobConfig {
     pub(crate) scale_up: Option<ScaleUp>,
     /// Whether operations are recorded.
     pub(crate) timeline: bool,
+    /// Whether rounds and iterations are replayed.
+    pub(crate) repeat: Option<Repeat>,
 }
 
 /// The source: a job that runs again and again.
@@ -67,14 +75,14 @@ pub(crate) struct JobSource {
     iteration: u64,
     /// When the iteration that runs has begun.
     begun: Option<Time>,
-    /// The number of operations for which each still waits.
+    /// The number of operations for which each still waits; [`ENDED`] of one that has ended.
     open_waits: Vec<u32>,
     /// The operations of the iteration that have not ended.
     left: usize,
     accounts: RankAccounts,
     /// When each stream and NIC of a rank is free.
     free: Resources<Time>,
-    /// What happens when; of one instant in the order in which it was noted.
+    /// What happens when; of one instant in the order in which it was noted, and without packets in that of operations.
     events: BTreeMap<(Time, u64), JobEvent>,
     turns: u64,
     /// Operations that may begin now.
@@ -87,7 +95,12 @@ pub(crate) struct JobSource {
     /// When each operation has begun, and those that have ended, where operations are recorded.
     began: Vec<Time>,
     ended: Vec<OperationRecord>,
+    /// What is replayed, where the job repeats.
+    replay: Option<Box<Replay>>,
 }
+
+/// The mark of an operation that has ended, in place of the number for which it waits.
+const ENDED: u32 = u32::MAX;
 
 /// Something that happens to an operation later.
 #[derive(Clone, Copy, Debug)]
@@ -113,6 +126,8 @@ enum Happening {
 #[derive(Clone, Copy, Debug)]
 struct SentMessage {
     iteration: u64,
+    /// The number by which the network knows it: that of its operation, before rounds were replayed.
+    tag: u32,
     created: Time,
     path: PathTo,
     /// When it leaves where messages have idle links.
@@ -162,6 +177,7 @@ impl JobSource {
             ),
             began: Vec::new(),
             ended: Vec::new(),
+            replay: config.repeat.map(|repeat| Box::new(Replay::new(repeat, &config))),
             config,
         };
         if source.config.graph.operations().is_empty() {
@@ -183,6 +199,9 @@ impl JobSource {
         self.ideal.begin(self.left);
         self.paths.begin();
         self.accounts.begin(now, &graph);
+        if let Some(replay) = &mut self.replay {
+            replay.begin_iteration();
+        }
         let first = (0..).zip(graph.waits()).filter(|(_, waits)| **waits == 0);
         self.ready.extend(first.map(|(operation, _)| (operation, PathTo::default())));
         self.carry_out(now, actions);
@@ -270,7 +289,12 @@ impl JobSource {
         let JobEvent { what, operation, path } = event;
         if at > now {
             self.turns += 1;
-            self.events.insert((at, self.turns), event);
+            let turn = match self.config.network {
+                JobNetwork::Packets => self.turns,
+                // The same in each round, whatever came before.
+                JobNetwork::Loggops => u64::from(operation) << 2 | what as u64,
+            };
+            self.events.insert((at, turn), event);
             return;
         }
         match what {
@@ -302,7 +326,7 @@ impl JobSource {
         let OperationAction::Send { to, bytes, .. } = operation.action else { return };
         // The send ends, ideally, so long after its message has left.
         let ideal = self.ideal.end_of(number) - (self.costs.sending(bytes) - self.costs.overhead);
-        self.sent.insert(number, SentMessage { iteration: self.iteration, created: now, path, ideal });
+        self.sent.insert(number, SentMessage { iteration: self.iteration, tag: number, created: now, path, ideal });
         let arrival = match self.config.scale_up {
             Some(inside) if self.is_inside(&operation) => {
                 Some(self.cross_server(now, operation.rank, to, bytes, inside))
@@ -434,7 +458,12 @@ impl JobSource {
             self.ended.push(self.operation_record(number, &operation, now));
         }
         self.left -= 1;
-        self.accounts.ended(operation.rank, now - self.begun.unwrap_or(now));
+        self.open_waits[number as usize] = ENDED;
+        let took = now - self.begun.unwrap_or(now) + self.replayed();
+        if let Some(replay) = &mut self.replay {
+            replay.ended(number, now, path);
+        }
+        self.accounts.ended(operation.rank, took);
         self.release(number, false, path);
         if self.left == 0 {
             self.end_iteration(now, path, actions);
@@ -485,38 +514,48 @@ impl JobSource {
         let place_of: BTreeMap<u32, u32> = on_path.into_iter().zip(0..).collect();
         ended.iter_mut().for_each(|one| one.path = place_of.get(&one.operation).copied());
         actions.records.operations.extend(ended);
-        if let Some(query) = query {
-            actions.records.queries.push(query);
-            actions.records.iterations.push(IterationRecord {
+        let mut records = Records::default();
+        if let Some((query, completed)) = query.and_then(|query| Some((query, query.completed?))) {
+            records.queries.push(query);
+            records.iterations.push(IterationRecord {
                 workload: self.config.workload,
                 index: self.iteration,
-                took: now - query.created,
+                took: completed - query.created,
                 ideal: self.ideal.end(),
                 bytes: self.config.size.bytes,
                 bus_bytes: self.config.size.bus_bytes,
                 split: path.split,
             });
-            actions.records.ranks.extend(self.rank_records());
+            records.ranks.extend(self.rank_records());
             let (workload, index) = (self.config.workload, self.iteration);
             let record = |(at, waited)| PathWaitRecord { workload, index, at, waited };
-            actions.records.path_waits.extend(waits.into_iter().map(record));
+            records.path_waits.extend(waits.into_iter().map(record));
         }
         self.free.clear();
         self.iteration += 1;
+        self.replay_iterations(&records, actions);
+        actions.records.append(&mut records);
         let next = now.saturating_add(self.config.pause);
         let has_more = self.iteration < self.config.iterations;
         self.next = if has_more && next < self.config.until { next } else { Time::MAX };
     }
 
+    /// Returns the time of this iteration that was replayed.
+    fn replayed(&self) -> Span {
+        self.replay.as_ref().map_or(Span::ZERO, |replay| replay.rounds())
+    }
+
     /// Returns the record of the iteration, if it has begun and counts.
     fn query(&self, completed: Option<Time>) -> Option<QueryRecord> {
-        let created = self.begun.filter(|begun| *begun >= self.config.warmup)?;
+        let begun = self.begun.filter(|begun| *begun >= self.config.warmup)?;
+        let before = self.replay.as_ref().map_or(Span::ZERO, |replay| replay.iterations());
+        let (created, replayed) = (begun + before, self.replayed());
         let done = || self.accounts.times();
         Some(QueryRecord {
             workload: self.config.workload,
             index: self.iteration,
             created,
-            completed,
+            completed: completed.map(|completed| completed + before + replayed),
             servers: self.accounts.len(),
             in_deadline: self.accounts.done(),
             response_mean: done().sum::<Span>() / u64::from(self.accounts.done().max(1)),
@@ -606,13 +645,16 @@ impl Source for JobSource {
             let event = first.remove();
             self.happens(at, at, event, actions);
             self.carry_out(at, actions);
+            self.replay_rounds(at);
         }
     }
 
     fn on_message(&mut self, arrival: Arrival, actions: &mut Actions) {
         let Arrival { now, tag, split, ideal, waits, .. } = arrival;
-        self.arrives(now, tag as u32, split, ideal, waits, actions);
+        let number = self.replay.as_mut().map_or(tag as u32, |replay| replay.operation_of(tag as u32));
+        self.arrives(now, number, split, ideal, waits, actions);
         self.carry_out(now, actions);
+        self.replay_rounds(now);
     }
 
     fn kept_connections(&self) -> Vec<Opened> {
@@ -645,5 +687,7 @@ impl Source for JobSource {
             .messages
             .extend(self.sent.iter().filter_map(|(&number, sent)| self.message(number, sent)));
         actions.records.queries.extend(self.query(None));
+        let replay = self.replay.as_ref();
+        actions.records.repeats.extend(replay.map(|replay| replay.record()));
     }
 }

@@ -1,6 +1,8 @@
 //! [`IdealTimes`]: when operations would begin and end if each message had idle links, but for the other messages of
 //! its ends.
 
+use std::collections::BTreeMap;
+
 use plimsoll_units::Span;
 
 use super::graph::JobGraph;
@@ -56,6 +58,22 @@ impl IdealTimes {
     pub(super) fn await_until(&mut self, operation: u32, time: Span) {
         let begins = &mut self.begins[operation as usize];
         *begins = time.max(*begins);
+    }
+
+    /// Returns the resources that were held, with the times from which they are free.
+    pub(super) fn held(&self) -> impl Iterator<Item = (Resource, Span)> + '_ {
+        self.free.all()
+    }
+
+    /// Gives the times of operations to those of later rounds, by so much later.
+    pub(super) fn move_on(&mut self, moved: &BTreeMap<u32, u32>, later: Span) {
+        let times: Vec<(u32, Span)> =
+            moved.iter().map(|(&from, &to)| (to, self.begins[from as usize] + later)).collect();
+        for (operation, time) in times {
+            self.begins[operation as usize] = time;
+        }
+        self.end += later;
+        self.free.all_later(later);
     }
 
     /// Returns when a message arrives that leaves at a time, where its way is idle and takes `ideal`.

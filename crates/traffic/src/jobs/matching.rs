@@ -33,6 +33,21 @@ impl<R, M> Default for Matching<R, M> {
 }
 
 impl<R, M> Matching<R, M> {
+    /// Returns the receives that wait, by key and then in the order in which they came.
+    pub(super) fn receives(&self) -> impl Iterator<Item = &R> {
+        self.receives.values().flatten().map(|(_, receive)| receive)
+    }
+
+    /// Returns the messages that wait, by key and then in the order in which they came.
+    pub(super) fn messages(&self) -> impl Iterator<Item = &M> {
+        self.messages.values().flatten().map(|(_, message)| message)
+    }
+
+    /// Returns the receives and the messages that wait, each in the order in which they came.
+    pub(super) fn into_parts(self) -> (Vec<R>, Vec<M>) {
+        (in_turn(self.receives), in_turn(self.messages))
+    }
+
     /// A message has arrived, whose `key` has a sender and a tag. Returns the receive that takes it; without one it
     /// waits.
     pub(super) fn on_message(&mut self, key: MatchKey, message: M) -> Option<(R, M)> {
@@ -76,6 +91,12 @@ impl<R, M> Matching<R, M> {
             }
         }
     }
+}
+
+fn in_turn<T>(waiting: Waiting<T>) -> Vec<T> {
+    let mut all: Vec<(u64, T)> = waiting.into_values().flatten().collect();
+    all.sort_unstable_by_key(|(turn, _)| *turn);
+    all.into_iter().map(|(_, one)| one).collect()
 }
 
 fn pop<T>(waiting: &mut Waiting<T>, key: MatchKey) -> Option<T> {

@@ -32,6 +32,16 @@ impl<T: Copy + Ord + Add<Span, Output = T>> Resources<T> {
         self.0.clear();
     }
 
+    /// Returns the resources that were held, with the times from which they are free.
+    pub(super) fn all(&self) -> impl Iterator<Item = (Resource, T)> + '_ {
+        self.0.iter().map(|(resource, free)| (*resource, *free))
+    }
+
+    /// Has all that were held be free later.
+    pub(super) fn all_later(&mut self, later: Span) {
+        self.0.values_mut().for_each(|free| *free = *free + later);
+    }
+
     /// Returns when all of these resources are free, `now` at the earliest.
     pub(super) fn all_free(&self, now: T, resources: [Resource; 2]) -> T {
         resources.iter().filter_map(|resource| self.0.get(resource)).fold(now, |free, at| free.max(*at))

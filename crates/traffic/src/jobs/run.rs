@@ -11,6 +11,7 @@ use super::costs::{JobNetwork, MessageCosts, ScaleUp};
 use super::engine::{JobConfig, JobSource};
 use super::graph::{JobGraph, OperationAction};
 use super::placement::Placement;
+use super::repeat::{Repeat, RepeatMode};
 use crate::check::{WorkloadCheck, WorkloadDemand};
 use crate::hosts::HostSet;
 use crate::kind::{Context, ExpectedRecords, WorkingMemory};
@@ -39,6 +40,13 @@ pub struct JobRun {
     pub costs: MessageCosts,
     /// Whether a run keeps the times of each operation (`operations.csv`), which its report draws. Default false.
     pub timeline: bool,
+    /// Replays rounds and iterations that repeat in place of simulating them. Default absent: all are simulated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<RepeatMode>,
+    /// With `repeat = "detect"`, how many rounds (or iterations) stand for each one that is simulated: 2 to 1000000.
+    /// Default 16.
+    #[serde(skip_serializing_if = "is_default_every")]
+    pub repeat_every: u32,
     /// The links inside a server. Default absent: each rank is a server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scale_up: Option<ScaleUp>,
@@ -55,6 +63,8 @@ impl Default for JobRun {
             network: JobNetwork::Packets,
             costs: MessageCosts::default(),
             timeline: false,
+            repeat: None,
+            repeat_every: REPEAT_EVERY,
             scale_up: None,
         }
     }
@@ -91,6 +101,7 @@ impl JobRun {
         if self.scale_up.is_some_and(|inside| inside.rate == Rate::ZERO) {
             check.error("run.scale_up.rate", "links without a rate", "more than 0");
         }
+        self.check_repeat(check);
         if self.placement == Placement::Rail && !hosts.is_multiple_of(per_server.max(1)) {
             let problem = format!("{hosts} hosts on {per_server} rails");
             check.error(
@@ -100,6 +111,27 @@ impl JobRun {
             );
         }
         hosts
+    }
+
+    fn check_repeat(&self, check: &mut WorkloadCheck<'_>) {
+        let Some(mode) = self.repeat else {
+            if self.repeat_every != REPEAT_EVERY {
+                check.error("run.repeat_every", "nothing repeats", "`repeat = \"detect\"` beside it");
+            }
+            return;
+        };
+        if mode == RepeatMode::Exact && self.network == JobNetwork::Packets {
+            let problem = "over packets the state of queues and transports is not compared";
+            check.error("run.repeat", problem, "`\"detect\"`, or `network = \"loggops\"`");
+        }
+        if !(2..=REPEAT_EVERY_MAX).contains(&self.repeat_every) {
+            let allowed = format!("2 to {REPEAT_EVERY_MAX}");
+            check.error("run.repeat_every", format!("{} rounds", self.repeat_every), allowed);
+        }
+        if self.timeline {
+            let problem = "operations that are replayed have no times";
+            check.error("run.timeline", problem, "`timeline` without `repeat`, or `repeat` without it");
+        }
     }
 
     /// Reports a job of more ranks than hosts.
@@ -147,6 +179,7 @@ impl JobRun {
             costs: self.costs,
             scale_up: self.scale_up,
             timeline: self.timeline,
+            repeat: self.repeat.map(|mode| Repeat { mode, every: self.repeat_every }),
         })))
     }
 
@@ -189,6 +222,14 @@ impl JobSize {
         JobSize { bytes: graph.bytes(), bus_bytes: carried.into_iter().flatten().max().unwrap_or_default() }
     }
 }
+
+fn is_default_every(every: &u32) -> bool {
+    *every == REPEAT_EVERY
+}
+
+/// How many rounds stand for each one that is simulated by default, and at most.
+const REPEAT_EVERY: u32 = 16;
+const REPEAT_EVERY_MAX: u32 = 1_000_000;
 
 /// The longest times of a message, and of a byte of it.
 const LONG: Span = Span::from_secs(1);

@@ -7,9 +7,10 @@ use super::costs::{JobNetwork, MessageCosts, ScaleUp};
 use super::engine::{JobConfig, JobSource};
 use super::goal::parse_goal;
 use super::graph::{GraphBuilder, JobGraph};
+use super::repeat::{Repeat, RepeatMode};
 use super::run::JobSize;
 use super::schedule::{Algorithm, Collective, CollectiveOperation};
-use crate::record::{OperationRecord, Records, WaitedAt};
+use crate::record::{IterationRecord, OperationRecord, Records, RepeatRecord, WaitedAt};
 use crate::source::{Actions, Source};
 
 /// LogGOPSim's defaults: L 2,500, o 1,500, g 1,000, G 6 and O 0 ns, S 65,535 B.
@@ -23,6 +24,16 @@ const LOGGOPSIM: MessageCosts = MessageCosts {
 };
 
 fn run(graph: JobGraph, costs: MessageCosts, scale_up: Option<ScaleUp>, iterations: u64) -> Records {
+    run_repeating(graph, costs, scale_up, iterations, None)
+}
+
+fn run_repeating(
+    graph: JobGraph,
+    costs: MessageCosts,
+    scale_up: Option<ScaleUp>,
+    iterations: u64,
+    repeat: Option<Repeat>,
+) -> Records {
     let mut source = JobSource::new(JobConfig {
         workload: 0,
         hosts: (0..graph.ranks()).map(HostId).collect(),
@@ -38,13 +49,15 @@ fn run(graph: JobGraph, costs: MessageCosts, scale_up: Option<ScaleUp>, iteratio
         network: JobNetwork::Loggops,
         costs,
         scale_up,
-        timeline: true,
+        timeline: repeat.is_none(),
+        repeat,
     });
     let mut actions = Actions::default();
     while source.next_due() < Time::MAX {
         source.on_due(source.next_due(), &mut actions);
     }
     assert!(source.is_finished() && actions.writes.is_empty());
+    source.on_end(&mut actions);
     let records = actions.records;
     assert!(records.operations.iter().all(|one| one.began <= one.ended));
     for (query, path) in records.queries.iter().zip(&records.iterations) {
@@ -53,6 +66,24 @@ fn run(graph: JobGraph, costs: MessageCosts, scale_up: Option<ScaleUp>, iteratio
         assert!(path.ideal <= path.took, "{path:?}");
     }
     records
+}
+
+/// Simulates a job whole and with replays, and returns what was replayed; the rest is the same.
+fn replayed_exactly(graph: &JobGraph, costs: MessageCosts, scale_up: Option<ScaleUp>, mode: RepeatMode) -> RepeatRecord {
+    let mut whole = run(graph.clone(), costs, scale_up, 6);
+    let repeat = Repeat { mode, every: 7 };
+    let mut replayed = run_repeating(graph.clone(), costs, scale_up, 6, Some(repeat));
+    whole.sort();
+    replayed.sort();
+    // Its own parts of a path are in proportion to those before, where all of a path is simulated otherwise.
+    let times = |records: &Records| -> Vec<_> {
+        let of = |one: &IterationRecord| (one.index, one.took, one.ideal);
+        records.iterations.iter().map(of).collect()
+    };
+    assert_eq!(times(&replayed), times(&whole));
+    assert_eq!(replayed.queries, whole.queries);
+    assert_eq!(replayed.ranks, whole.ranks);
+    replayed.repeats[0]
 }
 
 fn collective(operation: CollectiveOperation, algorithm: Algorithm, ranks: u32, bytes: u64) -> JobGraph {
@@ -133,6 +164,68 @@ fn ranks_of_a_server_send_over_its_links() {
     // 1 us each at 800 Gb/s, one after the other, and 0.5 us; the third takes the network.
     assert_eq!(ends(&records), [0, 2_500, 9_000, 0]);
     assert!(records.messages.iter().all(|message| message.split.total() == message.latency().unwrap()));
+}
+
+#[test]
+fn a_ring_with_replayed_rounds_takes_as_long_as_without() {
+    use CollectiveOperation::{AllGather, AllReduce};
+    let inside = ScaleUp { ranks: 4, rate: Rate::from_gbps(800), delay: Span::from_ns(500) };
+    for mode in [RepeatMode::Exact, RepeatMode::Detect] {
+        for (operation, bytes, scale_up) in [
+            (AllReduce, 64 * 1_000, None),
+            // Messages above S are taken by their receivers before their senders go on.
+            (AllGather, 64 * 70_000, None),
+            (AllReduce, 64 * 1_000, Some(inside)),
+        ] {
+            let ring = collective(operation, Algorithm::Ring, 64, bytes);
+            let repeats = replayed_exactly(&ring, LOGGOPSIM, scale_up, mode);
+            assert_eq!((repeats.iterations, repeats.largest_difference), (6, 0.0), "{mode:?} {operation:?}");
+            assert_eq!(repeats.replayed_iterations, 4, "two are simulated");
+            let simulated = repeats.rounds - repeats.replayed_rounds;
+            assert!(simulated * 2 < repeats.rounds, "{mode:?} {operation:?}: {repeats:?}");
+        }
+    }
+}
+
+#[test]
+fn ranks_that_are_ahead_of_others_stay_so_where_rounds_are_replayed() {
+    // Each rank computes for another time in each round, of which the longest holds up all, one after the other.
+    let mut builder = GraphBuilder::new(6);
+    let mut last: Vec<Option<u32>> = vec![None; 6];
+    for round in 0..90 {
+        let mut next = last.clone();
+        for rank in 0..6 {
+            let work = builder.compute(rank, Span::from_ns(100 + 370 * u64::from(rank * 5 % 6)));
+            builder.after_all(work, last[rank as usize].as_slice());
+            let send = builder.send(rank, (rank + 1) % 6, 1_000 + u64::from(rank), round);
+            builder.after(send, work);
+        }
+        for rank in 0..6 {
+            let from = (rank + 5) % 6;
+            let receive = builder.receive(rank, from, 1_000 + u64::from(from), round);
+            builder.after_all(receive, last[rank as usize].as_slice());
+            next[rank as usize] = Some(receive);
+        }
+        last = next;
+    }
+    let graph = builder.finish().unwrap();
+    for mode in [RepeatMode::Exact, RepeatMode::Detect] {
+        let repeats = replayed_exactly(&graph, LOGGOPSIM, None, mode);
+        assert!(repeats.replayed_rounds * 2 > repeats.rounds, "{mode:?}: {repeats:?}");
+    }
+}
+
+#[test]
+fn jobs_whose_rounds_differ_are_simulated_whole() {
+    for (operation, algorithm) in [
+        (CollectiveOperation::AllToAll, Algorithm::Shift),
+        (CollectiveOperation::AllReduce, Algorithm::HalvingDoubling),
+        (CollectiveOperation::AllReduce, Algorithm::DoubleTree),
+    ] {
+        let graph = collective(operation, algorithm, 16, 16_000);
+        let repeats = replayed_exactly(&graph, LOGGOPSIM, None, RepeatMode::Exact);
+        assert_eq!((repeats.replayed_rounds, repeats.replayed_iterations), (0, 4), "{algorithm:?}");
+    }
 }
 
 #[test]

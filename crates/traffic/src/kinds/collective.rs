@@ -173,6 +173,10 @@ impl Kind for Collective {
         "run.iterations"
     }
 
+    fn job_run(&self) -> Option<&JobRun> {
+        Some(&self.run)
+    }
+
     fn job(&self) -> Option<&JobGraph> {
         Some(&self.graph)
     }

@@ -68,6 +68,10 @@ impl Kind for Job {
         "run.iterations"
     }
 
+    fn job_run(&self) -> Option<&JobRun> {
+        Some(&self.run)
+    }
+
     fn job(&self) -> Option<&JobGraph> {
         Some(&self.graph)
     }

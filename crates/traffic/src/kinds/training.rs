@@ -171,6 +171,10 @@ impl Kind for Training {
         "run.iterations"
     }
 
+    fn job_run(&self) -> Option<&JobRun> {
+        Some(&self.run)
+    }
+
     fn job(&self) -> Option<&JobGraph> {
         Some(&self.graph)
     }
