@@ -90,6 +90,7 @@ const CUT: &[(&str, &str)] = &[
     ("reactor/requests.toml", "200ms"),
     ("roce/acceptance.toml", "1ms"),
     ("roce/fabric.toml", "100us"),
+    ("scale/allreduce.toml", "20us"),
     ("scale/million.toml", "20us"),
     ("schemes/fabric.toml", "20us"),
     ("schemes/incast.toml", "510us"),
