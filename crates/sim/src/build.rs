@@ -233,6 +233,10 @@ impl BuiltWorld {
             warnings.push(format!("`program`: {programs} in the scenario, {text}"));
         }
         warnings.extend(self.circuit_warning());
+        let sources = self.workloads.iter().zip(&self.world.sources.workloads);
+        warnings.extend(
+            sources.filter_map(|(info, source)| Some(format!("`{}`: {}", info.name, source.caveat()?))),
+        );
         if self.endless {
             return warnings;
         }
