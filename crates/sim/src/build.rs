@@ -265,8 +265,8 @@ impl BuiltWorld {
         });
         waiting.map(|(info, _)| {
             format!(
-                "`{}` has an iteration that never ended: operations wait for messages that nobody sends, or that were \
-                 lost for good",
+                "`{}` has an iteration that never ended: messages were lost for good, or operations wait for each \
+                 other, such as receives of any sender, and sends larger than `run.costs.eager`",
                 info.name
             )
         })
