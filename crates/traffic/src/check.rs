@@ -69,8 +69,8 @@ pub struct InvalidWorkload {
 pub struct FilePlace {
     /// The name of the file as the scenario writes it.
     pub file: String,
-    /// The bytes of the file that are wrong, or of `line`; `None` where `line`, or the first one without it, is wrong and
-    /// must not be quoted, because the file may be of any kind.
+    /// The bytes of the file that are wrong, or of `line`; `None` where `line`, or the first one without it, is wrong
+    /// and must not be quoted, because the file may be of any kind.
     pub span: Option<Range<usize>>,
     /// The line with the place, of a file that may be too long to be read again, or without its text where it must not
     /// be quoted.

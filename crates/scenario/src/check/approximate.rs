@@ -145,8 +145,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports links between switches that one flow can fill. Flows that meet at such a link are slowed there and do not
-    /// fill the others of their paths, of which a link by itself knows nothing: with links as fast as NICs the 90th
+    /// Reports links between switches that one flow can fill. Flows that meet at such a link are slowed there and do
+    /// not fill the others of their paths, of which a link by itself knows nothing: with links as fast as NICs the 90th
     /// percentile was found up to twice too high.
     fn approximate_links(&mut self, model: &Model) {
         let Some((nic, inner)) = model.topology.network().ok().as_ref().and_then(slowest_inner) else {

@@ -1,8 +1,8 @@
 //! Sends without a receive and receives without a send, found before a job runs.
 //!
 //! The messages that a rank is sent and those that it receives are two bags of (sender, tag). Their sums of hashes are
-//! equal where the bags are, which needs a number a rank; only ranks whose sums differ, and ranks that take a message of
-//! any sender or tag, are counted pair by pair.
+//! equal where the bags are, which needs a number a rank; only ranks whose sums differ, and ranks that take a message
+//! of any sender or tag, are counted pair by pair.
 
 use std::collections::BTreeMap;
 

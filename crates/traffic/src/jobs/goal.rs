@@ -552,7 +552,8 @@ rank 1 {
         let cut = parse_goal(&TEXT[..TEXT.len() - 3]).unwrap_err();
         assert_eq!(cut.problem, "the file ends here");
         assert_eq!(parse_goal("<html>").unwrap_err().problem, "it is no GOAL file");
-        let text = "num_ranks 2\nrank 0 {\nsend 1b to 1\nsend 1b to 1 tag 7 }\n\nrank 1 {\nrecv 1b from 0\nrecv 1b from 0\n}\n";
+        let text = "num_ranks 2\nrank 0 {\nsend 1b to 1\nsend 1b to 1 tag 7 }\n\n\
+                    rank 1 {\nrecv 1b from 0\nrecv 1b from 0\n}\n";
         let alone = parse_goal(text).unwrap_err();
         assert_eq!(
             (alone.line.unwrap().number, alone.problem.as_str()),

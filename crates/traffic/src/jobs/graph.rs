@@ -111,7 +111,7 @@ pub enum BadGraph {
         sends: u64,
         /// The number of receives without a send.
         receives: u64,
-        /// The first of them.
+        /// The first operation among them.
         operation: OperationNumber,
         #[allow(missing_docs)]
         rank: u32,

@@ -118,8 +118,8 @@ fn errors_name_the_node_or_the_byte() {
         chakra_job(&[message(5, "comm_dst", 1, 3), message(6, "comm_src", 0, 4)], &BTreeMap::new(), OPTIONS);
     assert_eq!(
         error.unwrap_err().to_string(),
-        "node 5 (\"\") of rank 0: 1 send and 1 receive without a counterpart, for which the job would wait for ever; the \
-         first is `send 9b to 1 tag 3` of rank 0"
+        "node 5 (\"\") of rank 0: 1 send and 1 receive without a counterpart, for which the job would wait for ever; \
+         the first is `send 9b to 1 tag 3` of rank 0"
     );
     let alone = chakra_job(&traces[..1], &BTreeMap::from([(String::new(), vec![0, 1])]), OPTIONS);
     assert!(alone.unwrap_err().to_string().contains("rank 1 of group \"\" has no operation 0"));
