@@ -13,7 +13,7 @@ use plimsoll_process::note;
 use plimsoll_report::html;
 use plimsoll_results::curves::{Curves, Detail};
 use plimsoll_results::side_by_side::{Samples, side_by_side};
-use plimsoll_results::{PointKey, PointOutcome, RunDir, Summary};
+use plimsoll_results::{Interval, PointKey, PointOutcome, RunDir, Summary};
 use plimsoll_scenario::{Registry, Scenario};
 
 use crate::measured::FileHints;
@@ -107,6 +107,9 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
             );
         }
     }
+    if let Some(warning) = bias(&names, &points) {
+        note!("warning: {warning}");
+    }
     if !args.measured.is_empty() {
         let scenarios = kept.iter().map(|&at| scenarios[at].as_ref()).collect::<Vec<_>>();
         return measured::run(args, &names, &points, &scenarios);
@@ -121,6 +124,27 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
         note!("\nReport   {}", out.join("report.html").display());
     }
     printed.map(|()| ExitCode::SUCCESS)
+}
+
+/// Returns the bias that the differences between approximate and whole runs have in them.
+fn bias(names: &[String], points: &[Vec<PointOutcome>]) -> Option<String> {
+    let approximate =
+        |points: &Vec<PointOutcome>| points.iter().find_map(|point| point.outcome.approximation.clone());
+    let (mut whole, mut sampled) = (false, None);
+    for (name, points) in names.iter().zip(points) {
+        match approximate(points) {
+            Some(of) => sampled = sampled.or(Some((name, of))),
+            None => whole = true,
+        }
+    }
+    let (name, of) = sampled.filter(|_| whole)?;
+    let [.., Interval { low, high }] = of.slowdowns.first()?.bias;
+    Some(format!(
+        "{name} is of approximate runs, whose bias is in the differences: at such a load a p99 was {:+.0} .. {:+.0} % \
+         beside that of whole runs",
+        low * 100.0,
+        high * 100.0
+    ))
 }
 
 /// Returns the command that makes the page again.

@@ -154,14 +154,16 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     };
     question.messages = watched.messages(&question, &scenario, left())?;
     let asked = AskedLine { expected, ..question.ask(&scenario)? };
-    let plan = asked.plan(args.source.command_of("line", scenario.points()), output::commit());
+    let mut command = args.source.command_of("line", scenario.points());
+    command.push_str(if args.approximate { " --approximate" } else { "" });
+    let plan = asked.plan(command, output::commit());
     let out = args.out.clone();
     let out = out.unwrap_or_else(|| default_dir("line-", &scenario, &plan.scenario, ""));
     let existing = points::existing(args.force, args.repair);
     let dir = points::create(&out, &plan, existing)?;
     let board = watched.board(&asked.over, left());
     let in_dir = args.out.iter().map(|out| format!(" --out {}", quoted(&out.to_string_lossy())));
-    let repeat = dir.manifest().command.clone() + &in_dir.collect::<String>();
+    let repeat = plan.command.clone() + &in_dir.collect::<String>();
     let ended = plimsoll_line::draw(&asked, Some(dir.path()), existing, watched.room, &board);
     drop(polled);
     board.bar.finish_and_clear();

@@ -364,7 +364,8 @@ fn numbers(summary: &Summary, swept: bool) -> String {
     ];
     let lists = approximation::summary_grids(summary).into_iter().chain(jobs::summary_grids(summary));
     for grid in lists.chain(others.into_iter().flatten()) {
-        inside.push_str(&page::table(&grid, true));
+        let parts = grid.split(TABLE_WIDTH);
+        inside.extend(parts.iter().enumerate().map(|(number, part)| page::table(part, number == 0)));
     }
     for line in table::mechanisms(summary) {
         inside.push_str(&format!("<p class=\"note\">{}</p>\n", page::with_code(&line)));

@@ -1,6 +1,7 @@
 //! Checks that serde cannot do: values that are well-formed and impossible (errors), or possible and
 //! probably not meant (warnings). Files that the model names are read here too.
 
+mod approximate;
 mod circuits;
 mod classes;
 mod dscp;
@@ -67,6 +68,7 @@ pub(crate) fn check(
         checker.lossless(model);
         checker.programs(model);
         checker.observe(model);
+        checker.approximate(model);
     }
     checker.found
 }
@@ -165,20 +167,6 @@ impl Checker<'_> {
     }
 
     fn run(&mut self, model: &Model) {
-        if let Some(size) = model.run.approximate() {
-            for (key, value, least) in
-                [("links", size.links, LINKS_LEAST), ("messages", size.messages, MESSAGES_LEAST)]
-            {
-                if value < least {
-                    let allowed = format!("{least} or more");
-                    self.error(
-                        &["run", "approximate", key],
-                        format!("{value} are too few for a tail"),
-                        allowed,
-                    );
-                }
-            }
-        }
         let Some(duration) = model.run.duration else { return };
         if duration.is_zero() {
             self.error(&["run", "duration"], "a run without time", "more than 0s");

@@ -18,7 +18,6 @@ mod flows;
 mod link_model;
 mod links;
 mod plan;
-mod refuse;
 mod runs;
 mod table;
 #[cfg(test)]
@@ -40,15 +39,14 @@ const HIGHEST_LOSS: f64 = 0.001;
 /// Runs `model` approximately on `threads` threads, on any number of which the outcome is the same.
 ///
 /// # Errors
-/// Fails if the scenario has something that links share beyond their packets, a link is too busy, too many packets were
-/// lost, or it was cancelled.
+/// Fails if a link is too busy, too many packets were lost, or it was cancelled. What links share beyond their packets
+/// was refused when the scenario was checked.
 pub(crate) fn run(
     model: &Model,
     size: Approximate,
     threads: usize,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
-    refuse::check(model)?;
     let plan = Plan::new(model, size)?;
     let mut runs = Runs::new(model, plan.link_count(), threads, progress);
     let (mut alone, mut gathered) = (AloneTimes::default(), Gathered::default());

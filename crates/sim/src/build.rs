@@ -234,6 +234,10 @@ impl BuiltWorld {
             warnings.push(format!("`program`: {programs} in the scenario, {text}"));
         }
         warnings.extend(self.circuit_warning());
+        let sources = self.workloads.iter().zip(&self.world.sources.workloads);
+        warnings.extend(
+            sources.filter_map(|(info, source)| Some(format!("`{}`: {}", info.name, source.caveat()?))),
+        );
         if self.endless {
             return warnings;
         }
@@ -262,8 +266,8 @@ impl BuiltWorld {
         });
         waiting.map(|(info, _)| {
             format!(
-                "`{}` has an iteration that never ended: operations wait for messages that nobody sends, or that were \
-                 lost for good",
+                "`{}` has an iteration that never ended: messages were lost for good, or operations wait for each \
+                 other, such as receives of any sender, and sends larger than `run.costs.eager`",
                 info.name
             )
         })

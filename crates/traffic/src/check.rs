@@ -69,10 +69,11 @@ pub struct InvalidWorkload {
 pub struct FilePlace {
     /// The name of the file as the scenario writes it.
     pub file: String,
-    /// The bytes of the file that are wrong, or of `line`; `None` where the first line is wrong and must not be quoted,
-    /// because the file may be of any kind.
+    /// The bytes of the file that are wrong, or of `line`; `None` where `line`, or the first one without it, is wrong
+    /// and must not be quoted, because the file may be of any kind.
     pub span: Option<Range<usize>>,
-    /// The line with the place, of a file that may be too long to be read again.
+    /// The line with the place, of a file that may be too long to be read again, or without its text where it must not
+    /// be quoted.
     pub line: Option<NumberedLine>,
 }
 
@@ -441,7 +442,7 @@ fn most_across(inside: &Inside, directed: &[Directed]) -> f64 {
 }
 
 impl InvalidWorkload {
-    fn new(
+    pub(crate) fn new(
         key: &str,
         problem: impl Into<String>,
         allowed: Option<String>,

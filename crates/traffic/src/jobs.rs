@@ -12,6 +12,7 @@ mod accounts;
 pub mod astra;
 pub mod chakra;
 pub mod costs;
+mod counterparts;
 mod critical_path;
 mod engine;
 pub mod goal;

@@ -49,6 +49,11 @@ pub trait Source: Send {
 
     /// Records the messages that are still open at the end of the run.
     fn on_end(&mut self, actions: &mut Actions);
+
+    /// Returns what a reader of the records should know at the end of the run, such as iterations that are left out.
+    fn caveat(&self) -> Option<String> {
+        None
+    }
 }
 
 /// An announcement of bytes that a workload will send, for the demand of a hybrid network's controller.

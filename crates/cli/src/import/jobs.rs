@@ -28,7 +28,8 @@ pub struct GoalArgs {
     out: PathBuf,
 }
 
-/// Convert Chakra execution traces of a job: one file a rank, `NAME.0.et`, `NAME.1.et`, ...
+/// Convert Chakra execution traces of a job: one file a rank, `NAME.0.et`, `NAME.1.et`, ...; gzip may have compressed
+/// them (`NAME.0.et.gz`).
 ///
 /// Collective operations become the messages of a schedule. Sizes are as ASTRA-sim counts them: an all-gather's is that
 /// of one rank. Attributes without a meaning here are named once.
@@ -92,7 +93,7 @@ impl GoalArgs {
         } else {
             // The binary form has its ranks in any order, and a pipe has one.
             let mut bytes = Vec::new();
-            file.take(GOAL_BYTES_MAX).read_to_end(&mut bytes).with_context(cannot)?;
+            file.take(JOB_BYTES_MAX).read_to_end(&mut bytes).with_context(cannot)?;
             import::goal(&name, Cursor::new(bytes))
         };
         write(&self.file, &imported.map_err(|error| bad(&name, *error))?, &self.out)
@@ -102,8 +103,10 @@ impl GoalArgs {
 impl AstraArgs {
     pub fn run(&self) -> Done {
         let name = self.file.display().to_string();
-        let text = output::read_text(&self.file, Origin::Argument)?;
-        let imported = import::astra(&name, &text, self.ranks, self.schedule.options()?);
+        let cannot = || format!("cannot read {name}");
+        let file = plimsoll_files::open_to_read(&self.file, Origin::Argument).with_context(cannot)?;
+        let input = BufReader::new(file.take(JOB_BYTES_MAX));
+        let imported = import::astra(&name, input, self.ranks, self.schedule.options()?);
         write(&self.file, &imported.map_err(|error| bad(&name, *error))?, &self.out)
     }
 }
@@ -115,7 +118,8 @@ impl ChakraArgs {
         for entry in fs::read_dir(&self.folder).with_context(|| format!("cannot read {folder}"))? {
             let path = entry.with_context(|| format!("cannot read {folder}"))?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let rank = name.strip_suffix(".et").and_then(|name| name.rsplit('.').next()?.parse().ok());
+            let unpacked = name.strip_suffix(".gz").unwrap_or(&name);
+            let rank = unpacked.strip_suffix(".et").and_then(|name| name.rsplit('.').next()?.parse().ok());
             if let Some(rank) = rank
                 && let Some(other) = files.insert(rank, path.clone())
             {
@@ -123,7 +127,9 @@ impl ChakraArgs {
             }
         }
         if files.is_empty() {
-            bail!("{folder} has no trace: files are called NAME.RANK.et, with ranks from 0 on");
+            bail!(
+                "{folder} has no trace: files are called NAME.RANK.et or NAME.RANK.et.gz, with ranks from 0 on"
+            );
         }
         if let Some(missing) = (0..files.len() as u32).find(|rank| !files.contains_key(rank)) {
             bail!(
@@ -177,5 +183,5 @@ fn write(from: &Path, job: &ImportedJob, out: &Path) -> Done {
 
 pub(super) const JOB: &str = "job.goal";
 
-/// The most bytes of a job from a pipe.
-const GOAL_BYTES_MAX: u64 = 2 << 30;
+/// The most bytes of a job from a pipe, and of a table of layers.
+const JOB_BYTES_MAX: u64 = 2 << 30;

@@ -159,3 +159,33 @@ fn unrelated_runs_are_refused_in_a_sentence() {
         place.plimsoll(&["compare", "a", set]).ends_with(0);
     }
 }
+
+#[test]
+fn approximate_runs_say_so_wherever_their_numbers_are() {
+    let place = Place::new();
+    let scenario = "version = 1\ntitle = 't'\n[run]\nduration = '10ms'\n[topology]\nkind = 'rack'\nhosts = 4\n\
+                    rate = '10Gbps'\ndelay = '1us'\n[transport]\nconnections = 'per-message'\n\
+                    [workload.all]\nkind = 'all-to-all'\nload = 0.3\nsize = '20KB'\n[slo]\nall = 'p99(all) < 1ms'\n";
+    place.write("s.toml", scenario);
+    place.plimsoll(&["run", "s.toml", "--out", "whole", "--quiet"]).ends_with(0);
+    place
+        .plimsoll(&["run", "s.toml", "--approximate", "--out", "sample", "--quiet", "--format", "csv"])
+        .ends_with(0)
+        .prints("approximation,of_links,8.0")
+        .prints("approximation,bias_low.p99,")
+        .prints("all,slowdown_up_to_100000.p50,");
+    place.plimsoll(&["compare", "whole", "sample"]).ends_with(0).says(
+        "warning: sample is of approximate runs, whose bias is in the differences: at such a load a p99 was",
+    );
+    place
+        .plimsoll(&["line", "s.toml", "--approximate", "--within", "0.2..0.4", "--replicates-max", "2"])
+        .says("--approximate --slo");
+    // All that an approximate run refuses is said before anything is run.
+    place.write("s.toml", &format!("{scenario}[host]\npacer = {{}}\nloss = 0.1\n"));
+    for command in [&["run", "s.toml", "--list"][..], &["scenario", "check", "s.toml"]] {
+        place.plimsoll(command).ends_with(0);
+        let set = [command, &["--set", "run.approximate={}"]].concat();
+        let refused = place.plimsoll(&set).ends_with(2);
+        refused.says("--> s.toml:19:9").says("host.pacer").says("host.loss").says("2 errors");
+    }
+}

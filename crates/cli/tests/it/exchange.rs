@@ -137,6 +137,17 @@ fn jobs_of_other_tools_become_scenarios_that_run() {
         "but for the name in its first line"
     );
     place.write(
+        "alone.goal",
+        "num_ranks 2\nrank 0 {\nsend 9b to 1 tag 3\n}\nrank 1 {\nrecv 9b from 0 tag 4\n}\n",
+    );
+    place
+        .plimsoll(&["import", "goal", "alone.goal", "--out", "alone"])
+        .ends_with(2)
+        .says("error: 1 send and 1 receive without a counterpart")
+        .says("--> alone.goal:3:1")
+        .says("allowed: a send and a receive of the same ranks and tag");
+    assert!(!place.path("alone").exists());
+    place.write(
         "layers.txt",
         "HYBRID_TRANSFORMER model_parallel_NPU_group: 2 ep: 1 pp: 1 all_gpus: 4\n1\n\
          attn -1 5000 ALLREDUCE 8000 5000 ALLREDUCE 8000 5000 ALLREDUCE 4000 100\n",

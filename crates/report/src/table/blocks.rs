@@ -156,16 +156,12 @@ fn group_title(name: &str, workloads: &[Option<&WorkloadSummary>]) -> String {
     });
     let (least, most) = (counts.clone().min().unwrap_or(0), counts.max().unwrap_or(0));
     let noun = match (&first.observed, &first.queries) {
-        (Some(observed), _) => format!("{}s", observed.what),
-        (None, Some(_)) => "queries".to_owned(),
-        (None, None) => "messages".to_owned(),
+        (Some(observed), _) => format!("{}{}", observed.what, if most == 1 { "" } else { "s" }),
+        (None, Some(_)) => (if most == 1 { "query" } else { "queries" }).to_owned(),
+        (None, None) => (if most == 1 { "message" } else { "messages" }).to_owned(),
     };
-    let count = if least == most {
-        figures::count(most)
-    } else {
-        format!("{} to {}", figures::count(least), figures::count(most))
-    };
-    format!("{name}: {}, {count} {noun}", first.kind)
+    let range = if least == most { String::new() } else { format!("{} to ", figures::count(least)) };
+    format!("{name}: {}, {range}{} {noun}", first.kind, figures::count(most))
 }
 
 fn queue_columns(summary: &Summary, cells: &[&PointCell], columns: &mut Vec<NumberColumn>) {

@@ -18,7 +18,7 @@ pub struct Grid {
     pub columns: Vec<Column>,
     /// The rows, each with one cell a column.
     pub rows: Vec<Row>,
-    /// The footnotes, each with the mark that its cells have.
+    /// The footnotes, each with the mark that its cells have, and sentences about the whole table.
     pub notes: Vec<String>,
 }
 
@@ -182,8 +182,10 @@ impl Grid {
         out
     }
 
-    /// Cuts the table between its groups into tables that are at most `limit` characters wide.
+    /// Cuts the table between its groups into tables that are at most `limit` characters wide. The last one has the
+    /// notes that belong to no mark.
     pub fn split(&self, limit: usize) -> Vec<Grid> {
+        let last = self.columns.len().saturating_sub(1);
         let widths: Vec<Width> = (0..self.columns.len()).map(|column| self.width(column)).collect();
         self.pages(&widths, self.label_width(), limit)
             .into_iter()
@@ -196,9 +198,11 @@ impl Grid {
                 });
                 let rows: Vec<Row> = rows.collect();
                 let cells = || rows.iter().flat_map(|row| &row.cells);
-                let used = |note: &&String| {
-                    note.split_once(' ')
-                        .is_some_and(|(mark, _)| cells().any(|cell| cell.spread.ends_with(mark)))
+                let used = |note: &&String| match note.split_once(' ') {
+                    Some((mark, _)) if !mark.starts_with(char::is_alphabetic) => {
+                        cells().any(|cell| cell.spread.ends_with(mark))
+                    }
+                    _ => columns.contains(&last),
                 };
                 Grid {
                     title: self.title.clone(),

@@ -1,9 +1,9 @@
 //! The data of the table for other programs: JSON, and CSV with one number a row.
 
-use plimsoll_results::Summary;
-use plimsoll_results::outcome::{Counter, Counters, PriorityCounters, When};
+use plimsoll_results::outcome::{Approximation, Counter, Counters, PriorityCounters, When};
 use plimsoll_results::stats::Estimate;
 use plimsoll_results::summary::{Cell, Distribution, too_few};
+use plimsoll_results::{Interval, Summary};
 use plimsoll_text::{csv_cell, printable_json};
 use serde::Serialize;
 
@@ -30,8 +30,8 @@ pub(super) fn json(summary: &Summary) -> String {
 
 /// Writes one number a row: `variant,<sweep keys>,subject,metric,value,low,high,samples,warnings`. The last field has a
 /// word for each warning that concerns the number, separated by spaces: `too-few-samples`, `unfinished`,
-/// `nothing-completed`, `unfair`, `suspect` (an emulated run that the machine has disturbed) and `run` (any other
-/// warning of a run).
+/// `nothing-completed`, `unfair`, `approximate` (links were sampled, and there is a bias), `suspect` (an emulated run
+/// that the machine has disturbed) and `run` (any other warning of a run).
 pub(super) fn csv(summary: &Summary) -> String {
     let mut head = vec!["variant".to_owned()];
     head.extend(summary.sweep_keys.iter().cloned());
@@ -53,6 +53,9 @@ fn words(summary: &Summary, cell: &Cell, subject: &str, metric: &str, estimate: 
     let mut words = Vec::new();
     if workload.is_some() && too_few(percentile, estimate.samples) {
         words.push("too-few-samples");
+    }
+    if cell.approximation.is_some() {
+        words.push("approximate");
     }
     for word in summary.warnings.iter().filter_map(|warning| warning.word(cell, workload)) {
         if !words.contains(&word) {
@@ -185,6 +188,11 @@ fn numbers(cell: &Cell) -> Vec<(String, String, Estimate)> {
     out.extend(priorities(cell));
     out.extend(circuits(cell));
     out.extend(processors(cell));
+    if let Some(approximation) = &cell.approximation {
+        // Of the network's counters nothing is known.
+        out.extend(approximate(approximation));
+        return out;
+    }
     out.extend(
         network(cell).map(|(metric, value)| {
             ("network".to_owned(), metric.to_owned(), Estimate::bare(value as f64, 1))
@@ -260,6 +268,34 @@ fn processors(cell: &Cell) -> Vec<(String, String, Estimate)> {
     let row =
         |(metric, value): (&str, f64)| ("processors".to_owned(), metric.to_owned(), Estimate::bare(value, 1));
     metrics.map(row).into()
+}
+
+/// The size of the sample of an approximate run, the slowdowns by size, and the bias as a share.
+fn approximate(of: &Approximation) -> Vec<(String, String, Estimate)> {
+    let names = ["p50", "p90", "p99"];
+    let whole = |metric: String, value: f64| ("approximation".to_owned(), metric, Estimate::bare(value, 1));
+    let counts = [
+        ("links", of.links),
+        ("of_links", of.of_links),
+        ("flows", of.flows),
+        ("packet_hops", of.packet_hops),
+    ];
+    let mut out: Vec<_> = counts.map(|(metric, value)| whole(metric.to_owned(), value as f64)).into();
+    out.push(whole("busiest_link".to_owned(), of.busiest));
+    for (name, Interval { low, high }) in
+        names.iter().zip(of.slowdowns.first().iter().flat_map(|row| &row.bias))
+    {
+        out.push(whole(format!("bias_low.{name}"), *low));
+        out.push(whole(format!("bias_high.{name}"), *high));
+    }
+    for row in &of.slowdowns {
+        let sizes = row.up_to.map_or("larger".to_owned(), |bytes| format!("up_to_{bytes}"));
+        let percentiles = names.iter().zip(row.slowdown);
+        out.extend(percentiles.filter_map(|(name, estimate)| {
+            Some((row.workload.clone(), format!("slowdown_{sizes}.{name}"), estimate?))
+        }));
+    }
+    out
 }
 
 fn percentiles(

@@ -187,7 +187,10 @@ impl Checker<'_> {
                 self.report(&path, problem)
             }
             Some(place) => match (place.span, place.line) {
-                (None, _) => Report::without_excerpt(&place.file, 1, &problem),
+                (None, line) => {
+                    let number = line.map_or(1, |line| line.number);
+                    Report::without_excerpt(&place.file, number, &problem)
+                }
                 (Some(span), Some(line)) => Report::in_line(&place.file, &line, span).quantity(&problem),
                 (Some(span), None) => {
                     let mut sources = ScenarioTexts::default();

@@ -1,19 +1,18 @@
 //! Jobs of other tools as a GOAL file, with a scenario that runs it.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, Read, Seek, Write};
-use std::ops::Range;
+use std::io::{self, BufRead, Seek, Write};
 
 use plimsoll_traffic::jobs::astra::AstraWorkload;
 use plimsoll_traffic::jobs::chakra::{BadChakra, ChakraOptions, ChakraTrace, chakra_job};
 use plimsoll_traffic::jobs::goal::{BadGoal, goal_text, read_goal};
 use plimsoll_traffic::jobs::goal_binary::{is_goal_binary, read_goal_binary};
 use plimsoll_traffic::jobs::graph::JobGraph;
-use plimsoll_traffic::jobs::schedule::Algorithm;
+use plimsoll_traffic::jobs::schedule::{Algorithm, CollectiveOperation};
 
 pub use plimsoll_traffic::jobs::goal::write_goal;
 
-use super::{Imported, Lines};
+use super::Imported;
 use crate::error::{Report, ScenarioError};
 use crate::model::Model;
 
@@ -29,14 +28,11 @@ pub struct JobOptions {
 impl JobOptions {
     /// Returns the options; `algorithm` is the name of a schedule of an all-reduce, and `chunks` is 1 or more.
     pub fn new(algorithm: &str, chunks: u32) -> Option<JobOptions> {
-        let known = [
-            ("ring", Algorithm::Ring),
-            ("halving-doubling", Algorithm::HalvingDoubling),
-            ("recursive-doubling", Algorithm::RecursiveDoubling),
-            ("tree", Algorithm::Tree),
-            ("double-tree", Algorithm::DoubleTree),
-        ];
-        let (_, algorithm) = known.into_iter().find(|(name, _)| *name == algorithm)?;
+        let known = CollectiveOperation::AllReduce
+            .algorithms()
+            .iter()
+            .filter(|known| **known != Algorithm::Hierarchical);
+        let algorithm = *known.into_iter().find(|known| known.name() == algorithm)?;
         Some(JobOptions { algorithm, chunks })
     }
 }
@@ -78,7 +74,7 @@ impl ImportedJob {
 pub fn goal(name: &str, mut input: impl BufRead + Seek) -> Result<ImportedJob, Box<ScenarioError>> {
     let is_binary = input.fill_buf().is_ok_and(is_goal_binary);
     let graph = if is_binary { read_goal_binary(input) } else { read_goal(input) };
-    Ok(ImportedJob::new(name, graph.map_err(|bad| at_place(name, "", bad))?, Vec::new()))
+    Ok(ImportedJob::new(name, graph.map_err(|bad| at_place(name, bad))?, Vec::new()))
 }
 
 /// Reads a table of layers of ASTRA-sim or SimAI, for `ranks` or as many as the file names.
@@ -87,11 +83,11 @@ pub fn goal(name: &str, mut input: impl BufRead + Seek) -> Result<ImportedJob, B
 /// At the first word that does not fit, or where the ranks cannot be divided as the table says.
 pub fn astra(
     name: &str,
-    text: &str,
+    input: impl BufRead,
     ranks: Option<u32>,
     options: JobOptions,
 ) -> Result<ImportedJob, Box<ScenarioError>> {
-    let workload = AstraWorkload::parse(text).map_err(|bad| at_place(name, text, bad))?;
+    let workload = AstraWorkload::read(input).map_err(|bad| at_place(name, bad))?;
     let bad = |problem: String| {
         Box::new(ScenarioError(Report::of_file(name.to_owned(), format!("{name}: {problem}"))))
     };
@@ -111,7 +107,7 @@ impl ChakraTraces {
     ///
     /// # Errors
     /// Names the first byte that does not fit.
-    pub fn add(&mut self, name: &str, input: impl Read) -> Result<(), Box<ScenarioError>> {
+    pub fn add(&mut self, name: &str, input: impl BufRead) -> Result<(), Box<ScenarioError>> {
         let trace = ChakraTrace::read(input).map_err(|bad| of_chakra(name, &bad))?;
         self.0.push(trace);
         Ok(())
@@ -158,19 +154,19 @@ pub(super) fn imported(name: &str, graph: &JobGraph, notes: Vec<String>) -> Impo
 }
 
 fn of_chakra(name: &str, bad: &BadChakra) -> Box<ScenarioError> {
-    Box::new(ScenarioError(Report::of_file(name.to_owned(), format!("{name}: {bad}"))))
+    let report = Report::of_file(name.to_owned(), format!("{name}: {bad}"));
+    Box::new(ScenarioError(report.maybe_help(bad.help().map(str::to_owned))))
 }
 
-/// Returns an error at its place in a line or in a text, of which nothing is shown where the file may be of any kind.
-fn at_place(name: &str, text: &str, bad: BadGoal) -> Box<ScenarioError> {
-    let allowed = bad.allowed.unwrap_or_default();
-    let Some(Range { start, end }) = bad.at else {
-        let report = Report::of_file(name.to_owned(), format!("{name}: {}", bad.problem));
-        return Box::new(ScenarioError(if allowed.is_empty() { report } else { report.allowed(allowed) }));
+/// Returns an error at its place in a line; where only the number of that is known, nothing is shown.
+fn at_place(name: &str, bad: BadGoal) -> Box<ScenarioError> {
+    let report = match (bad.at, bad.line) {
+        (Some(at), Some(line)) => Report { message: bad.problem, ..Report::in_line(name, &line, at) },
+        (_, Some(line)) => Report::without_excerpt(name, line.number, &bad.problem),
+        (_, None) => Report::of_file(name.to_owned(), format!("{name}: {}", bad.problem)),
     };
-    if let Some(line) = bad.line {
-        let report = Report { message: bad.problem, ..Report::in_line(name, &line, start..end) };
-        return Box::new(ScenarioError(report.allowed(allowed)));
-    }
-    Lines::new(name, text).error(&text[start..end], bad.problem, allowed)
+    Box::new(ScenarioError(match bad.allowed {
+        Some(allowed) => report.allowed(allowed),
+        None => report,
+    }))
 }

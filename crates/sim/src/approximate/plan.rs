@@ -13,7 +13,6 @@ use super::compose::{Delay, Delays, FlowKey, MeasuredFlow};
 use super::flows::{self, Flow, each_flow};
 use super::link_model::{CrossingFlow, LinkModel, PACES, PacketSizes, link_chain, link_model};
 use super::links::{Links, Sample};
-use super::refuse;
 use super::table::{Composed, slowdowns};
 use crate::RunError;
 
@@ -86,7 +85,6 @@ struct Survey {
 impl<'a> Plan<'a> {
     pub(super) fn new(model: &'a Model, size: Approximate) -> Result<Plan<'a>, RunError> {
         let network = flows::network(model)?;
-        refuse::inner_links(&network)?;
         let streams = Streams::new(model.run.seed);
         let config = |name: &String| model.transport_config(name).map_err(RunError::from);
         let transports = model.workload.keys().map(config).collect::<Result<Vec<_>, _>>()?;

@@ -114,30 +114,9 @@ fn a_larger_sample_has_narrower_intervals() {
 }
 
 #[test]
-fn what_couples_links_is_refused_with_its_key() {
-    let refused = |topology: &str, rest: &str| match approximate(&model(topology, rest), 10, 1) {
-        Err(RunError::Build { key, problem }) => format!("{key}: {problem}"),
-        other => panic!("{rest}: {other:?}"),
-    };
-    let with = |rest: &str| format!("{ALL}\n{rest}");
-    for (rest, key) in [
-        (with("[host]\npacer = {}"), "host.pacer"),
-        (with("[paths]\nspray = {}"), "paths.spray"),
-        (with("[port.host]\nint = {}"), "port.*.int"),
-        (with("[observe]\ncompletion = 'acknowledged'"), "observe.completion"),
-        (with("[host]\nloss = 0.1"), "host.loss"),
-        (ALL.replace("0.5", "0.9"), "run.approximate"),
-        ("[workload.one]\nkind = 'flows'\nfrom = 'h1'\nto = 'h0'".to_owned(), "workload.one.kind"),
-        (
-            "[workload.get]\nkind = 'rpc'\nclient = 'h0'\nservers = ['h1']\nrequest = '1KB'\nresponse = '1KB'\n\
-             load = '1Mbps'"
-                .to_owned(),
-            "workload.get.kind",
-        ),
-    ] {
-        let said = refused(LEAVES, &rest);
-        assert!(said.starts_with(&format!("{key}: ")), "{said}");
+fn a_busier_link_than_was_compared_is_refused() {
+    match approximate(&model(LEAVES, &ALL.replace("0.5", "0.9")), 10, 1) {
+        Err(RunError::Build { key, .. }) => assert_eq!(key, "run.approximate"),
+        other => panic!("{other:?}"),
     }
-    let slow = LEAVES.replace("40Gbps", "10Gbps");
-    assert!(refused(&slow, ALL).contains("needs 4 times a NIC's 10Gbps"), "{}", refused(&slow, ALL));
 }

@@ -11,11 +11,14 @@
 //! gradient comes first, whose collective runs beside the others, and then its input gradient, whose collective is
 //! waited for.
 
+use std::io::BufRead;
+
 use plimsoll_units::Span;
 
 use super::goal::BadGoal;
 use super::graph::{GraphBuilder, JobGraph, nanoseconds};
 use super::schedule::{Algorithm, Collective, CollectiveOperation, LastOperations};
+use crate::check::NumberedLine;
 
 /// A table of layers, from which a job is made.
 #[derive(Clone, Debug)]
@@ -57,28 +60,48 @@ enum AstraMembers {
 
 const HEAD: &str =
     "a line such as `DATA`, `MODEL` or `HYBRID_TRANSFORMER model_parallel_NPU_group: 8 all_gpus: 64`";
+const COUNT: &str = "the number of layers, such as 2";
 const LAYER: &str = "12 columns: name, -1, and time, collective and bytes three times, then the update time";
 const COLLECTIVES: &str = "NONE, ALLREDUCE, ALLGATHER, REDUCESCATTER or ALLTOALL, with _EP or _DP_EP";
 
 impl AstraWorkload {
-    /// Reads a table of layers.
+    /// Reads a table of layers, a line at a time.
     ///
     /// # Errors
     /// Names the first word that does not fit.
-    pub fn parse(text: &str) -> Result<AstraWorkload, BadGoal> {
-        let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    pub fn read(input: impl BufRead) -> Result<AstraWorkload, BadGoal> {
+        let mut lines = AstraLines { input, text: String::new(), number: 0 };
         let missing = |problem: &str, allowed| BadGoal {
             at: None,
             line: None,
             problem: problem.to_owned(),
             allowed: Some(allowed),
         };
-        let head = lines.next().ok_or_else(|| missing("an empty file", HEAD))?;
-        let bad = |word: &str, problem: String, allowed| {
-            let start = word.as_ptr() as usize - text.as_ptr() as usize;
-            BadGoal { at: Some(start..start + word.len()), line: None, problem, allowed: Some(allowed) }
-        };
-        let mut words = head.split_whitespace();
+        if !lines.next()? {
+            return Err(missing("an empty file", HEAD));
+        }
+        let mut workload = AstraWorkload::of_head(&lines)?;
+        if !lines.next()? {
+            return Err(missing("no number of layers", COUNT));
+        }
+        let count = lines.text.trim();
+        let layers: usize = count
+            .parse()
+            .map_err(|_| lines.bad(count, format!("`{count}` is no number of layers"), COUNT))?;
+        // The number is what is wrong where layers are missing.
+        let bad_count = lines.bad(count, String::new(), "a line for each layer");
+        for number in 0..layers {
+            if !lines.next()? {
+                return Err(BadGoal { problem: format!("{number} of {layers} layers"), ..bad_count });
+            }
+            workload.layers.push(AstraLayer::of_line(&lines)?);
+        }
+        Ok(workload)
+    }
+
+    /// Reads the parallelism of the first line.
+    fn of_head<R: BufRead>(lines: &AstraLines<R>) -> Result<AstraWorkload, BadGoal> {
+        let mut words = lines.text.split_whitespace();
         let parallel = words.next().unwrap_or_default();
         let mut workload = AstraWorkload {
             tensor: if parallel == "MODEL" { None } else { Some(1) },
@@ -88,13 +111,13 @@ impl AstraWorkload {
         };
         let is_known = ["DATA", "MODEL", "MICRO"].contains(&parallel) || parallel.starts_with("HYBRID");
         if !is_known {
-            return Err(bad(parallel, format!("`{parallel}` is no parallelism"), HEAD));
+            return Err(lines.bad(parallel, format!("`{parallel}` is no parallelism"), HEAD));
         }
         while let Some(key) = words.next() {
             let Some(name) = key.strip_suffix(':') else { continue };
             let value = words.next().unwrap_or_default();
             let number: u32 = value.parse().map_err(|_| {
-                bad(if value.is_empty() { key } else { value }, format!("`{name}` has no number"), HEAD)
+                lines.bad(if value.is_empty() { key } else { value }, format!("`{name}` has no number"), HEAD)
             })?;
             match name {
                 "model_parallel_NPU_group" => workload.tensor = Some(number.max(1)),
@@ -102,44 +125,10 @@ impl AstraWorkload {
                 "all_gpus" => workload.ranks = Some(number),
                 "pp" if number > 1 => {
                     let problem = format!("{number} stages, whose messages the table does not have");
-                    return Err(bad(value, problem, "pp: 1; the kind `training` has pipelines"));
+                    return Err(lines.bad(value, problem, "pp: 1; the kind `training` has pipelines"));
                 }
                 _ => {}
             }
-        }
-        let count =
-            lines.next().ok_or_else(|| missing("no number of layers", "the number of layers"))?.trim();
-        let layers: usize = count
-            .parse()
-            .map_err(|_| bad(count, format!("`{count}` is no number of layers"), "such as 2"))?;
-        for line in lines.take(layers) {
-            let cells: Vec<&str> = line.split_whitespace().collect();
-            let &[_, _, ft, fc, fb, it, ic, ib, wt, wc, wb, update] = cells.as_slice() else {
-                return Err(bad(line.trim(), format!("{} columns", cells.len()), LAYER));
-            };
-            let number = |word: &str| {
-                word.parse::<u64>()
-                    .map_err(|_| bad(word, format!("`{word}` is no whole number"), "0 or more"))
-            };
-            let time = |word: &str| number(word).map(nanoseconds);
-            let step = |time_of: &str, name: &str, bytes: &str| {
-                let collective = collective(name)
-                    .ok_or_else(|| bad(name, format!("`{name}` is no collective operation"), COLLECTIVES))?;
-                Ok::<_, BadGoal>(AstraStep { time: time(time_of)?, collective, bytes: number(bytes)? })
-            };
-            workload.layers.push(AstraLayer {
-                forward: step(ft, fc, fb)?,
-                input_gradient: step(it, ic, ib)?,
-                weight_gradient: step(wt, wc, wb)?,
-                update: time(update)?,
-            });
-        }
-        if workload.layers.len() < layers {
-            return Err(bad(
-                count,
-                format!("{} of {layers} layers", workload.layers.len()),
-                "a line for each layer",
-            ));
         }
         Ok(workload)
     }
@@ -184,6 +173,66 @@ impl AstraWorkload {
         };
         job.build();
         job.builder.finish().map_err(|bad| bad.to_string())
+    }
+}
+
+impl AstraLayer {
+    fn of_line<R: BufRead>(lines: &AstraLines<R>) -> Result<AstraLayer, BadGoal> {
+        let cells: Vec<&str> = lines.text.split_whitespace().collect();
+        let &[_, _, ft, fc, fb, it, ic, ib, wt, wc, wb, update] = cells.as_slice() else {
+            return Err(lines.bad(lines.text.trim(), format!("{} columns", cells.len()), LAYER));
+        };
+        let number = |word: &str| {
+            word.parse::<u64>()
+                .map_err(|_| lines.bad(word, format!("`{word}` is no whole number"), "0 or more"))
+        };
+        let time = |word: &str| number(word).map(nanoseconds);
+        let step = |time_of: &str, name: &str, bytes: &str| {
+            let collective = collective(name).ok_or_else(|| {
+                lines.bad(name, format!("`{name}` is no collective operation"), COLLECTIVES)
+            })?;
+            Ok::<_, BadGoal>(AstraStep { time: time(time_of)?, collective, bytes: number(bytes)? })
+        };
+        Ok(AstraLayer {
+            forward: step(ft, fc, fb)?,
+            input_gradient: step(it, ic, ib)?,
+            weight_gradient: step(wt, wc, wb)?,
+            update: time(update)?,
+        })
+    }
+}
+
+/// The lines of a table that are not blank.
+struct AstraLines<R> {
+    input: R,
+    /// The line, with its end.
+    text: String,
+    number: usize,
+}
+
+impl<R: BufRead> AstraLines<R> {
+    /// Reads the next line; false at the end of the file.
+    fn next(&mut self) -> Result<bool, BadGoal> {
+        loop {
+            self.text.clear();
+            self.number += 1;
+            match self.input.read_line(&mut self.text) {
+                Ok(0) => return Ok(false),
+                Ok(_) if self.text.trim().is_empty() => {}
+                Ok(_) => return Ok(true),
+                Err(error) => {
+                    let problem = format!("line {}: {error}", self.number);
+                    return Err(BadGoal { at: None, line: None, problem, allowed: None });
+                }
+            }
+        }
+    }
+
+    /// Returns an error at `word`, a part of the line.
+    fn bad(&self, word: &str, problem: String, allowed: &'static str) -> BadGoal {
+        let start = word.as_ptr() as usize - self.text.as_ptr() as usize;
+        let line = NumberedLine { number: self.number, text: self.text.trim_end().to_owned() };
+        BadGoal { at: Some(start..start + word.len()), line: Some(line), problem, allowed: Some(allowed) }
     }
 }
 
@@ -342,7 +391,7 @@ mod tests {
 
     #[test]
     fn layers_are_a_job_with_groups() {
-        let workload = AstraWorkload::parse(TEXT).unwrap();
+        let workload = AstraWorkload::read(TEXT.as_bytes()).unwrap();
         assert_eq!(workload.ranks(), Some(8));
         let graph = workload.job(8, Algorithm::Ring, 1).unwrap();
         let mut groups: Vec<_> = graph.groups().to_vec();
@@ -363,12 +412,15 @@ mod tests {
             ("8\n2\n", "8\n3\n", "3", "2 of 3 layers"),
         ] {
             let text = TEXT.replace(from, to);
-            let bad = AstraWorkload::parse(&text).unwrap_err();
-            assert_eq!((&text[bad.at.clone().unwrap()], bad.problem.as_str()), (wrong, problem), "{to}");
+            let bad = AstraWorkload::read(text.as_bytes()).unwrap_err();
+            let line = bad.line.unwrap();
+            assert_eq!((&line.text[bad.at.unwrap()], bad.problem.as_str()), (wrong, problem), "{to}");
+            assert_eq!(text.lines().nth(line.number - 1), Some(line.text.as_str()), "{to}");
         }
-        assert!(AstraWorkload::parse(TEXT).unwrap().job(6, Algorithm::Ring, 1).is_err());
+        assert!(AstraWorkload::read(TEXT.as_bytes()).unwrap().job(6, Algorithm::Ring, 1).is_err());
         // Rings of half a million ranks would take all memory before anything was written.
-        let large = AstraWorkload::parse(TEXT).unwrap().job(u32::MAX - 3, Algorithm::Ring, 1).unwrap_err();
+        let large =
+            AstraWorkload::read(TEXT.as_bytes()).unwrap().job(u32::MAX - 3, Algorithm::Ring, 1).unwrap_err();
         assert!(large.starts_with("up to "), "{large}");
     }
 }

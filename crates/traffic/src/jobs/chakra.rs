@@ -9,12 +9,20 @@
 //! with bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Read};
+use std::io::{self, BufRead, Read};
 
+use flate2::bufread::MultiGzDecoder;
 use plimsoll_units::Span;
+
+use wire::{WireFields, WireValue, number_of, read_length};
 
 use super::graph::{BadGraph, GraphBuilder, JobGraph, OperationNumber, nanoseconds};
 use super::schedule::{Algorithm, Collective, CollectiveOperation, LastOperations};
+
+mod wire;
+
+#[cfg(test)]
+mod tests;
 
 /// The nodes of one rank.
 #[derive(Clone, Debug, Default)]
@@ -62,6 +70,9 @@ pub enum BadChakra {
         /// The problem in words.
         problem: String,
     },
+    /// The file is that of Zstandard.
+    #[error("it is compressed by Zstandard")]
+    Zstandard,
     /// A node cannot be carried out.
     #[error("node {id} (\"{name}\") of rank {rank}: {problem}")]
     Node {
@@ -73,10 +84,34 @@ pub enum BadChakra {
         name: String,
         /// The problem in words.
         problem: String,
+        /// The change to make, where one is likely.
+        help: Option<String>,
     },
     /// The operations are no job.
     #[error(transparent)]
     Graph(#[from] BadGraph),
+}
+
+impl BadChakra {
+    fn with_help(self, text: String) -> BadChakra {
+        match self {
+            BadChakra::Node { rank, id, name, problem, .. } => {
+                BadChakra::Node { rank, id, name, problem, help: Some(text) }
+            }
+            other => other,
+        }
+    }
+
+    /// Returns the change to make, where one is likely.
+    pub fn help(&self) -> Option<&str> {
+        match self {
+            BadChakra::Zstandard => {
+                Some("unpack it by `zstd -d`; traces are read as they are, or compressed by gzip")
+            }
+            BadChakra::Node { help, .. } => help.as_deref(),
+            _ => None,
+        }
+    }
 }
 
 /// How the collective operations of traces are carried out.
@@ -90,31 +125,43 @@ pub struct ChakraOptions {
 
 /// The longest record of a trace.
 const RECORD_MAX: u64 = 64 << 20;
+/// The most bytes of a compressed trace when it is unpacked.
+const UNPACKED_MAX: u64 = 4 << 30;
+/// The first bytes of gzip's files and of Zstandard's.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+const ZSTANDARD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 impl ChakraTrace {
-    /// Reads the trace of a rank, a record at a time.
+    /// Reads the trace of a rank, as it is or compressed by gzip, a record at a time.
     ///
     /// # Errors
-    /// Names the first byte that does not fit.
-    pub fn read(mut input: impl Read) -> Result<ChakraTrace, BadChakra> {
+    /// Names the first byte that does not fit, of a compressed trace when it is unpacked.
+    pub fn read(mut input: impl BufRead) -> Result<ChakraTrace, BadChakra> {
+        let begin = input.fill_buf()?;
+        if begin.starts_with(&ZSTANDARD) {
+            return Err(BadChakra::Zstandard);
+        }
+        match begin.starts_with(&GZIP) {
+            true => ChakraTrace::read_records(MultiGzDecoder::new(input), UNPACKED_MAX),
+            false => ChakraTrace::read_records(input, u64::MAX),
+        }
+    }
+
+    fn read_records(mut input: impl Read, most: u64) -> Result<ChakraTrace, BadChakra> {
         let mut trace = ChakraTrace::default();
         let (mut at, mut record, mut is_first) = (0, Vec::new(), true);
         while let Some((length, bytes)) = read_length(&mut input, at)? {
             let start = at + bytes;
-            let problem = if at == 0 && length == 0x1f {
-                "it may be compressed: `gunzip` it first"
-            } else {
-                "a record"
-            };
-            if length > RECORD_MAX {
-                let problem = format!("{problem} of {length} bytes, where at most {RECORD_MAX} fit");
+            if length > RECORD_MAX || start > most {
+                let most = if start > most { most } else { RECORD_MAX };
+                let problem = format!("a record of {length} bytes, where at most {most} fit");
                 return Err(BadChakra::Format { at, problem });
             }
             record.resize(length as usize, 0);
             input.read_exact(&mut record).map_err(|error| match error.kind() {
                 io::ErrorKind::UnexpectedEof => BadChakra::Format {
                     at,
-                    problem: format!("{problem} of {length} bytes, and the file ends before"),
+                    problem: format!("a record of {length} bytes, and the file ends before"),
                 },
                 _ => BadChakra::Io(error),
             })?;
@@ -207,12 +254,26 @@ pub fn chakra_job(
         true => Vec::new(),
         false => vec![format!("left out, since no operation needs them: attributes {}", names.join(", "))],
     };
-    Ok((reader.builder.finish()?, notes))
+    let ChakraReader { builder, begins, .. } = reader;
+    let graph = builder.finish().map_err(|bad| match bad {
+        BadGraph::WithoutCounterpart { operation, rank, .. } => {
+            let rank = rank as usize;
+            let place = begins[rank].iter().position(|begin| *begin == operation).unwrap_or_default();
+            let ChakraNode { id, name, .. } = traces[rank].nodes[place].clone();
+            let help =
+                "a send and its receive have each other's rank (comm_dst, comm_src) and the same comm_tag";
+            BadChakra::Node { rank, id, name, problem: bad.to_string(), help: Some(help.to_owned()) }
+        }
+        _ => BadChakra::Graph(bad),
+    })?;
+    Ok((graph, notes))
 }
 
 /// Streams of a rank: computation, messages, and collective operations do not wait for each other.
 const MESSAGES: u8 = 1;
 const COLLECTIVES: u8 = 2;
+/// The most ranks of a group that a message lists.
+const GROUP_SHOWN: usize = 16;
 
 struct ChakraReader<'a> {
     traces: &'a [ChakraTrace],
@@ -228,7 +289,7 @@ struct ChakraReader<'a> {
 
 impl ChakraReader<'_> {
     fn error(&self, rank: usize, node: &ChakraNode, problem: impl Into<String>) -> BadChakra {
-        BadChakra::Node { rank, id: node.id, name: node.name.clone(), problem: problem.into() }
+        BadChakra::Node { rank, id: node.id, name: node.name.clone(), problem: problem.into(), help: None }
     }
 
     fn add_operations(&mut self) -> Result<(), BadChakra> {
@@ -287,12 +348,16 @@ impl ChakraReader<'_> {
             let (first_rank, first_place) = members[0];
             let first = &self.traces[first_rank as usize].nodes[first_place];
             let all: Vec<u32> = (0..self.traces.len() as u32).collect();
+            let bad = |rank: u32, place: usize, problem: String| {
+                let node = &self.traces[rank as usize].nodes[place];
+                self.error(rank as usize, node, problem).with_help(self.groups_help(&group, &members))
+            };
             let ranks = match self.groups.get(&group) {
                 Some(ranks) => ranks,
                 None if group.is_empty() || self.groups.is_empty() => &all,
                 None => {
                     let problem = format!("group \"{group}\" is not among those of the file of groups");
-                    return Err(self.error(first_rank as usize, first, problem));
+                    return Err(bad(first_rank, first_place, problem));
                 }
             };
             let mut place_of: BTreeMap<u32, usize> = BTreeMap::new();
@@ -307,24 +372,23 @@ impl ChakraReader<'_> {
                         text_of(first.comm_type),
                         first.bytes
                     );
-                    return Err(self.error(rank as usize, node, problem));
+                    return Err(bad(rank, place, problem));
                 }
                 place_of.insert(rank, place);
             }
             if let Some(missing) = ranks.iter().find(|rank| !place_of.contains_key(rank)) {
                 let problem = format!("rank {missing} of group \"{group}\" has no operation {turn} of it");
-                return Err(self.error(first_rank as usize, first, problem));
+                return Err(bad(first_rank, first_place, problem));
             }
             if let Some((&rank, &place)) = place_of.iter().find(|(rank, _)| !ranks.contains(rank)) {
-                let node = &self.traces[rank as usize].nodes[place];
-                return Err(self.error(
-                    rank as usize,
-                    node,
-                    format!("rank {rank} is not in group \"{group}\""),
-                ));
+                return Err(bad(rank, place, format!("rank {rank} is not in group \"{group}\"")));
             }
             let Some((operation, algorithm, bytes)) = self.operation(first, ranks.len() as u64) else {
-                let problem = format!("comm_type {} is not carried out", text_of(first.comm_type));
+                let problem = format!(
+                    "comm_type {}, where 0 (all-reduce), 1 (reduce), 2 (all-gather), 5 (broadcast), 6 (all-to-all), \
+                     7 and 8 (reduce-scatter) and 9 (barrier) are carried out",
+                    text_of(first.comm_type)
+                );
                 return Err(self.error(first_rank as usize, first, problem));
             };
             let last: LastOperations =
@@ -346,6 +410,24 @@ impl ChakraReader<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Returns the change that gives a group the ranks that have operations of it.
+    fn groups_help(&self, group: &str, members: &[(u32, usize)]) -> String {
+        let ranks: BTreeSet<u32> = members.iter().map(|(rank, _)| *rank).collect();
+        let mut shown: Vec<String> = ranks.iter().take(GROUP_SHOWN).map(u32::to_string).collect();
+        if ranks.len() > GROUP_SHOWN {
+            shown.push("...".to_owned());
+        }
+        let ranks = shown.join(", ");
+        match self.groups.is_empty() {
+            true => format!(
+                "without --groups an operation is of all {} ranks; give the ranks of each group: --groups FILE, with \
+                 {{\"{group}\": [{ranks}], ...}}",
+                self.traces.len()
+            ),
+            false => format!("it is at ranks {ranks}; the file of groups would have \"{group}\": [{ranks}]"),
+        }
     }
 
     /// Returns the operation of a node, its schedule, and its size as nccl-tests counts it; traces have the size of one
@@ -403,192 +485,4 @@ impl ChakraReader<'_> {
 
 fn text_of(number: Option<u64>) -> String {
     number.map_or("not given".to_owned(), |number| number.to_string())
-}
-
-/// A value of a protobuf field.
-enum WireValue<'a> {
-    Number(u64),
-    Bytes(&'a [u8]),
-    /// Four or eight bytes, which nothing here needs.
-    Fixed,
-}
-
-/// The fields of a protobuf message that begins at byte `start` of the file.
-struct WireFields<'a> {
-    bytes: &'a [u8],
-    start: u64,
-    at: usize,
-}
-
-impl<'a> Iterator for WireFields<'a> {
-    type Item = Result<(u64, WireValue<'a>), BadChakra>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let rest = &self.bytes[self.at.min(self.bytes.len())..];
-        if rest.is_empty() {
-            return None;
-        }
-        let field = field(rest);
-        let place = self.start + self.at as u64;
-        self.at = match &field {
-            Some((_, _, after)) => self.bytes.len() - after.len(),
-            None => self.bytes.len(),
-        };
-        let bad = || BadChakra::Format { at: place, problem: "it is no protobuf field".to_owned() };
-        Some(field.map(|(number, value, _)| (number, value)).ok_or_else(bad))
-    }
-}
-
-/// Returns the number and the value of the first field, and what follows it.
-fn field(bytes: &[u8]) -> Option<(u64, WireValue<'_>, &[u8])> {
-    let (key, rest) = number_of(bytes)?;
-    let (value, rest) = match key & 7 {
-        0 => number_of(rest).map(|(number, rest)| (WireValue::Number(number), rest))?,
-        1 => (WireValue::Fixed, rest.get(8..)?),
-        2 => {
-            let (length, rest) = number_of(rest)?;
-            let (value, rest) = rest.split_at_checked(usize::try_from(length).ok()?)?;
-            (WireValue::Bytes(value), rest)
-        }
-        5 => (WireValue::Fixed, rest.get(4..)?),
-        _ => return None,
-    };
-    Some((key >> 3, value, rest))
-}
-
-/// Returns the number at the beginning, seven bits a byte with the lowest first, and what follows it.
-fn number_of(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    let mut number = 0;
-    for (place, byte) in bytes.iter().take(10).enumerate() {
-        number |= u64::from(byte & 0x7f) << (7 * place);
-        if byte & 0x80 == 0 {
-            return Some((number, &bytes[place + 1..]));
-        }
-    }
-    None
-}
-
-/// Reads a length and the bytes that it takes; `None` at the end of the file.
-fn read_length(input: &mut impl Read, at: u64) -> Result<Option<(u64, u64)>, BadChakra> {
-    let mut bytes = Vec::new();
-    loop {
-        let mut byte = [0];
-        if input.read(&mut byte)? == 0 {
-            return match bytes.is_empty() {
-                true => Ok(None),
-                false => Err(BadChakra::Format { at, problem: "the file ends within a length".to_owned() }),
-            };
-        }
-        bytes.push(byte[0]);
-        if let Some((length, _)) = number_of(&bytes) {
-            return Ok(Some((length, bytes.len() as u64)));
-        }
-        if bytes.len() == 10 {
-            return Err(BadChakra::Format { at, problem: "a length of more than ten bytes".to_owned() });
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A number of protobuf.
-    fn number(mut value: u64) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        while value >= 0x80 {
-            bytes.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        bytes.push(value as u8);
-        bytes
-    }
-
-    fn bytes_field(field: u64, value: &[u8]) -> Vec<u8> {
-        [number(field << 3 | 2), number(value.len() as u64), value.to_vec()].concat()
-    }
-
-    fn number_field(field: u64, value: u64) -> Vec<u8> {
-        [number(field << 3), number(value)].concat()
-    }
-
-    fn attribute(name: &str, field: u64, value: u64) -> Vec<u8> {
-        bytes_field(10, &[bytes_field(1, name.as_bytes()), number_field(field, value)].concat())
-    }
-
-    fn record(fields: &[Vec<u8>]) -> Vec<u8> {
-        let message = fields.concat();
-        [number(message.len() as u64), message].concat()
-    }
-
-    /// The trace of a rank that computes, sums gradients with others and updates.
-    fn trace(gradient: u64) -> Vec<u8> {
-        [
-            record(&[bytes_field(1, b"0.0.4")]),
-            record(&[number_field(1, 1), bytes_field(2, b"fwd"), number_field(3, 4), number_field(7, 120)]),
-            record(&[
-                number_field(1, 2),
-                bytes_field(2, b"grad"),
-                number_field(3, 7),
-                bytes_field(5, &number(1)),
-                attribute("comm_type", 9, 0),
-                attribute("comm_size", 13, gradient),
-                attribute("is_cpu_op", 27, 0),
-                attribute("colour", 9, 7),
-            ]),
-            record(&[
-                number_field(1, 3),
-                bytes_field(2, b"opt"),
-                number_field(3, 4),
-                number_field(5, 2),
-                number_field(7, 30),
-            ]),
-        ]
-        .concat()
-    }
-
-    const OPTIONS: ChakraOptions = ChakraOptions { all_reduce: Algorithm::Ring, chunks: 1 };
-
-    #[test]
-    fn traces_of_all_ranks_are_a_job() {
-        let traces = [1_048_576; 2].map(|gradient| ChakraTrace::read(trace(gradient).as_slice()).unwrap());
-        let (graph, notes) = chakra_job(&traces, &BTreeMap::new(), OPTIONS).unwrap();
-        assert_eq!((graph.ranks(), graph.messages(), graph.bytes()), (2, 4, 2 * 1_048_576));
-        assert_eq!(notes, ["left out, since no operation needs them: attributes colour (2)"]);
-        let of_name: Vec<_> = graph.groups().iter().map(String::as_str).collect();
-        assert_eq!(of_name, ["", "all"]);
-        let groups = BTreeMap::from([("0".to_owned(), vec![0, 1])]);
-        assert_eq!(chakra_job(&traces, &groups, OPTIONS).unwrap().0.messages(), 4);
-    }
-
-    #[test]
-    fn errors_name_the_node_or_the_byte() {
-        let read = |bytes: &[u8]| ChakraTrace::read(bytes);
-        let whole = trace(1_000);
-        let cut = read(&whole[..whole.len() - 3]).unwrap_err().to_string();
-        assert!(
-            cut.starts_with("byte 101: a record of 13 bytes") || cut.contains("the file ends before"),
-            "{cut}"
-        );
-        let traces = [trace(1_000), trace(2_000)].map(|bytes| read(&bytes).unwrap());
-        let error = chakra_job(&traces, &BTreeMap::new(), OPTIONS).unwrap_err().to_string();
-        assert_eq!(
-            error,
-            "node 2 (\"grad\") of rank 1: operation 0 of group \"\" is of type 0 and 2000 bytes, and of type 0 and \
-             1000 bytes at rank 0"
-        );
-        let alone = chakra_job(&traces[..1], &BTreeMap::from([(String::new(), vec![0, 1])]), OPTIONS);
-        assert!(alone.unwrap_err().to_string().contains("rank 1 of group \"\" has no operation 0"));
-        let far =
-            [record(&[]), record(&[number_field(1, 1), number_field(3, 5), attribute("comm_dst", 9, 7)])];
-        let traces = [read(&far.concat()).unwrap(), ChakraTrace::default()];
-        let error = chakra_job(&traces, &BTreeMap::new(), OPTIONS).unwrap_err().to_string();
-        assert_eq!(error, "node 1 (\"\") of rank 0: comm_dst is 7, and the job has ranks 0 to 1");
-        assert!(
-            read(b"\x05\x0f\x0f\x0f\x0f\x0f\x02\x0f\x0f")
-                .unwrap_err()
-                .to_string()
-                .contains("no protobuf field")
-        );
-    }
 }

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use plimsoll_fabric::net::HostId;
+use plimsoll_text::counted;
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use super::accounts::RankAccounts;
@@ -73,6 +74,8 @@ pub(crate) struct JobSource {
     /// When the next iteration begins.
     next: Time,
     iteration: u64,
+    /// The iterations that began in the warm-up, of which there are no records.
+    in_warmup: u64,
     /// When the iteration that runs has begun.
     begun: Option<Time>,
     /// The number of operations for which each still waits; [`ENDED`] of one that has ended.
@@ -161,6 +164,7 @@ impl JobSource {
             pool: WorkloadConnections::new(config.connection_per_message),
             next: if config.start < config.until { config.start } else { Time::MAX },
             iteration: 0,
+            in_warmup: 0,
             begun: None,
             open_waits: Vec::new(),
             left: 0,
@@ -508,6 +512,7 @@ impl JobSource {
 
     fn end_iteration(&mut self, now: Time, path: PathTo, actions: &mut Actions) {
         let query = self.query(Some(now));
+        self.in_warmup += u64::from(query.is_none());
         self.begun = None;
         let (on_path, waits) = self.paths.trace(path);
         let mut ended = std::mem::take(&mut self.ended);
@@ -689,5 +694,17 @@ impl Source for JobSource {
         actions.records.queries.extend(self.query(None));
         let replay = self.replay.as_ref();
         actions.records.repeats.extend(replay.map(|replay| replay.record()));
+    }
+    fn caveat(&self) -> Option<String> {
+        let (begun, all) = (self.iteration + u64::from(self.begun.is_some()), self.config.iterations);
+        let late = (begun < all && self.begun.is_none()).then(|| {
+            format!(
+                "{begun} of {all} iterations began before `run.duration` ended; a longer one has them all"
+            )
+        });
+        let early = (self.in_warmup > 0)
+            .then(|| format!("{} of the warm-up left out", counted(self.in_warmup, "iteration")));
+        let caveats: Vec<String> = [late, early].into_iter().flatten().collect();
+        (!caveats.is_empty()).then(|| caveats.join("; "))
     }
 }

@@ -29,7 +29,7 @@ use crate::check::NumberedLine;
 pub struct BadGoal {
     /// The bytes of `line` that are wrong, or of the text without it; none where the text as a whole is.
     pub at: Option<Range<usize>>,
-    /// The line with the place, of a text that is not in memory.
+    /// The line with the place, of a text that is not in memory; without its text, only its number is known.
     pub line: Option<NumberedLine>,
     /// The problem in words.
     pub problem: String,
@@ -59,10 +59,16 @@ pub fn read_goal(input: impl BufRead) -> Result<JobGraph, BadGoal> {
     let mut blocks = GoalBlocks { input, text: String::new(), line: 1, is_in_comment: false };
     let mut reader = None;
     while blocks.next()? {
-        read_block(&mut reader, &blocks.text).map_err(|bad| blocks.located(bad))?;
+        read_block(&mut reader, &blocks).map_err(|bad| blocks.located(bad))?;
     }
-    let reader = reader.ok_or_else(no_goal)?;
-    reader.builder.finish().map_err(BadGoal::from)
+    let GoalReader { builder, lines, .. } = reader.ok_or_else(no_goal)?;
+    builder.finish().map_err(|bad| match bad {
+        BadGraph::WithoutCounterpart { operation, .. } => {
+            let number = lines[operation as usize] as usize;
+            BadGoal { line: Some(NumberedLine { number, text: String::new() }), ..BadGoal::from(bad) }
+        }
+        _ => BadGoal::from(bad),
+    })
 }
 
 fn no_goal() -> BadGoal {
@@ -70,8 +76,8 @@ fn no_goal() -> BadGoal {
 }
 
 /// Reads a part of a file that ends with a rank; the first one has the head before it.
-fn read_block(reader: &mut Option<GoalReader>, text: &str) -> Result<(), BadGoal> {
-    let mut words = GoalWords { text, at: 0 };
+fn read_block<R>(reader: &mut Option<GoalReader>, block: &GoalBlocks<R>) -> Result<(), BadGoal> {
+    let mut words = GoalWords { text: &block.text, at: 0, counted: 0, line: block.line };
     let reader = match reader {
         Some(reader) => reader,
         None => reader.insert(read_head(&mut words)?),
@@ -100,7 +106,8 @@ fn read_head(words: &mut GoalWords<'_>) -> Result<GoalReader, BadGoal> {
     if !(1..=RANKS_MAX).contains(&ranks) {
         return Err(count.error(format!("{ranks} ranks"), "1 to 1048576 ranks"));
     }
-    Ok(GoalReader { builder: GraphBuilder::new(ranks), ranks, seen: vec![false; ranks as usize] })
+    let seen = vec![false; ranks as usize];
+    Ok(GoalReader { builder: GraphBuilder::new(ranks), ranks, seen, lines: Vec::new() })
 }
 
 /// The text of a file in parts, each of which ends with the line that ends a rank.
@@ -171,6 +178,8 @@ struct GoalReader {
     builder: GraphBuilder,
     ranks: u32,
     seen: Vec<bool>,
+    /// The line of each operation.
+    lines: Vec<u32>,
 }
 
 impl GoalReader {
@@ -280,6 +289,7 @@ impl GoalReader {
                 _ => return Err(word.error("a computation has no tag", "`cpu N`")),
             }
         }
+        self.lines.push(words.line_of(what.at.start));
         Ok(self.builder.on(stream, nic).add(rank, action))
     }
 }
@@ -305,9 +315,19 @@ impl GoalWord<'_> {
 struct GoalWords<'a> {
     text: &'a str,
     at: usize,
+    /// The byte up to which lines are counted, and the number of the line there.
+    counted: usize,
+    line: usize,
 }
 
 impl<'a> GoalWords<'a> {
+    /// Returns the number of the line with a byte, which is not before that of the last call.
+    fn line_of(&mut self, at: usize) -> u32 {
+        self.line += self.text[self.counted..at].matches('\n').count();
+        self.counted = at;
+        u32::try_from(self.line).unwrap_or(u32::MAX)
+    }
+
     fn next(&mut self) -> Result<Option<GoalWord<'a>>, BadGoal> {
         loop {
             let rest = &self.text[self.at..];
@@ -405,16 +425,7 @@ pub fn write_goal(graph: &JobGraph, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "rank {rank} {{")?;
         for &number in of_rank.of(rank) {
             let Operation { action, stream, nic, .. } = operations[number as usize];
-            write!(out, "l{}: ", place[number as usize])?;
-            match action {
-                OperationAction::Compute(time) => write!(out, "calc {}", (time.as_ps() + 500) / 1_000),
-                OperationAction::Send { to, bytes, tag } => write!(out, "send {bytes}b to {to} tag {tag}"),
-                OperationAction::Receive { from, bytes, tag } => {
-                    let any =
-                        |number: Option<u32>| number.map_or("-1".to_owned(), |number| number.to_string());
-                    write!(out, "recv {bytes}b from {} tag {}", any(from), any(tag))
-                }
-            }?;
+            write!(out, "l{}: {action}", place[number as usize])?;
             for (word, value) in [("cpu", stream), ("nic", nic)] {
                 if value > 0 {
                     write!(out, " {word} {value}")?;
@@ -466,7 +477,13 @@ impl<T: Copy + Default> Grouped<T> {
 
 impl From<BadGraph> for BadGoal {
     fn from(bad: BadGraph) -> BadGoal {
-        BadGoal { at: None, line: None, problem: bad.to_string(), allowed: None }
+        let allowed = match bad {
+            BadGraph::WithoutCounterpart { .. } => {
+                Some("a send and a receive of the same ranks and tag for each message")
+            }
+            _ => None,
+        };
+        BadGoal { at: None, line: None, problem: bad.to_string(), allowed }
     }
 }
 
@@ -535,7 +552,16 @@ rank 1 {
         let cut = parse_goal(&TEXT[..TEXT.len() - 3]).unwrap_err();
         assert_eq!(cut.problem, "the file ends here");
         assert_eq!(parse_goal("<html>").unwrap_err().problem, "it is no GOAL file");
-        let unmatched = parse_goal("num_ranks 2\nrank 0 {\nsend 1b to 1\n}\n").unwrap_err();
-        assert_eq!(unmatched.problem, "rank 1 is sent 1 messages and receives 0");
+        let text = "num_ranks 2\nrank 0 {\nsend 1b to 1\nsend 1b to 1 tag 7 }\n\n\
+                    rank 1 {\nrecv 1b from 0\nrecv 1b from 0\n}\n";
+        let alone = parse_goal(text).unwrap_err();
+        assert_eq!(
+            (alone.line.unwrap().number, alone.problem.as_str()),
+            (
+                4,
+                "1 send and 1 receive without a counterpart, for which the job would wait for ever; the first is `send \
+                 1b to 1 tag 7` of rank 0"
+            )
+        );
     }
 }

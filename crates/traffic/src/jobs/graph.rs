@@ -7,7 +7,10 @@
 
 use std::fmt;
 
+use plimsoll_text::counted;
 use plimsoll_units::Span;
+
+use super::counterparts;
 
 /// Operations of the ranks of a job. They are numbered over all ranks, in the order in which they were added.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -98,9 +101,26 @@ pub enum BadGraph {
         #[allow(missing_docs)]
         bytes: u64,
     },
-    /// A rank has receives without messages, or messages without receives.
+    /// Sends or receives are without a counterpart of the same ranks and tag.
+    #[error(
+        "{} without a counterpart, for which the job would wait for ever; the first is `{action}` of rank {rank}",
+        counterparts(*sends, *receives)
+    )]
+    WithoutCounterpart {
+        /// The number of sends without a receive.
+        sends: u64,
+        /// The number of receives without a send.
+        receives: u64,
+        /// The first operation among them.
+        operation: OperationNumber,
+        #[allow(missing_docs)]
+        rank: u32,
+        #[allow(missing_docs)]
+        action: OperationAction,
+    },
+    /// A rank that takes messages of any sender has more or fewer receives than messages.
     #[error("rank {rank} is sent {sent} messages and receives {received}")]
-    Unmatched {
+    Unequal {
         #[allow(missing_docs)]
         rank: u32,
         /// The number of messages that others send to it.
@@ -321,8 +341,9 @@ impl JobGraph {
                 }
             }
         }
+        counterparts::check(&self.operations, self.ranks)?;
         match (0..).zip(counts).find(|(_, (sent, received))| sent != received) {
-            Some((rank, (sent, received))) => Err(BadGraph::Unmatched { rank, sent, received }),
+            Some((rank, (sent, received))) => Err(BadGraph::Unequal { rank, sent, received }),
             None => Ok(()),
         }
     }
@@ -351,6 +372,26 @@ impl JobGraph {
     }
 }
 
+/// The work of an operation in the words of GOAL; a computation's is rounded to whole nanoseconds.
+impl fmt::Display for OperationAction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let any = |number: Option<u32>| number.map_or("-1".to_owned(), |number| number.to_string());
+        match *self {
+            OperationAction::Compute(time) => write!(f, "calc {}", (time.as_ps() + 500) / 1_000),
+            OperationAction::Send { to, bytes, tag } => write!(f, "send {bytes}b to {to} tag {tag}"),
+            OperationAction::Receive { from, bytes, tag } => {
+                write!(f, "recv {bytes}b from {} tag {}", any(from), any(tag))
+            }
+        }
+    }
+}
+
+fn counterparts(sends: u64, receives: u64) -> String {
+    let [sends, receives] = [(sends, "send"), (receives, "receive")]
+        .map(|(count, name)| (count > 0).then(|| counted(count, name)));
+    [sends, receives].into_iter().flatten().collect::<Vec<_>>().join(" and ")
+}
+
 /// Returns a time of a file; one that is longer than any run is the longest there is.
 pub(super) fn nanoseconds(ns: u64) -> Span {
     Span::from_ps(ns.saturating_mul(1_000))
@@ -364,9 +405,9 @@ impl fmt::Display for JobGraph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let operations = self.operations.len() as u64;
         let parts = [
-            plimsoll_text::counted(self.ranks.into(), "rank"),
-            plimsoll_text::counted(operations, "operation"),
-            plimsoll_text::counted(self.messages(), "message"),
+            counted(self.ranks.into(), "rank"),
+            counted(operations, "operation"),
+            counted(self.messages(), "message"),
         ];
         f.write_str(&parts.join(", "))
     }
@@ -403,6 +444,17 @@ mod tests {
         assert_eq!(builder.finish(), Err(BadGraph::Circle { rank: 1, operation: 1 }));
         let mut builder = GraphBuilder::new(2);
         builder.send(0, 1, 10, 0);
-        assert_eq!(builder.finish(), Err(BadGraph::Unmatched { rank: 1, sent: 1, received: 0 }));
+        let bad = builder.finish().unwrap_err().to_string();
+        assert_eq!(
+            bad,
+            "1 send without a counterpart, for which the job would wait for ever; the first is `send 10b to 1 tag 0` \
+             of rank 0"
+        );
+        let mut builder = GraphBuilder::new(2);
+        builder.send(0, 1, 10, 0);
+        for _ in 0..2 {
+            builder.add(1, OperationAction::Receive { from: None, bytes: 10, tag: Some(0) });
+        }
+        assert_eq!(builder.finish(), Err(BadGraph::Unequal { rank: 1, sent: 1, received: 2 }));
     }
 }

@@ -12,17 +12,19 @@ use plimsoll_text::counted;
 use plimsoll_text::csv::rows;
 use plimsoll_units::Bytes;
 
-use crate::check::{FilePlace, InvalidWorkload};
+use crate::check::{FilePlace, InvalidWorkload, NumberedLine};
 
 /// Reads the bytes that each of `ranks` sends to each, row by row.
 ///
 /// # Errors
-/// Names line and column of each cell that is no size, and each row of another length.
+/// Names line and column of each cell that is no size, and each row of another length. A first row that is not mostly
+/// sizes is not quoted, since the file may be of any kind.
 pub(crate) fn parse(file: &str, text: &str, ranks: u32) -> Result<Vec<u64>, Vec<InvalidWorkload>> {
     let shape = format!("{ranks} rows of {ranks} sizes, one for each rank");
     let mut errors = Vec::new();
-    let mut error = |span: Option<Range<usize>>, problem: String, allowed: &str| {
-        let place = Some(FilePlace { file: file.to_owned(), span, line: None });
+    let mut error = |span: Result<Range<usize>, NumberedLine>, problem: String, allowed: &str| {
+        let (span, line) = (span.as_ref().ok().cloned(), span.err());
+        let place = Some(FilePlace { file: file.to_owned(), span, line });
         let allowed = Some(allowed.to_owned());
         errors.push(InvalidWorkload { key: String::new(), problem, allowed, help: None, place });
     };
@@ -31,8 +33,12 @@ pub(crate) fn parse(file: &str, text: &str, ranks: u32) -> Result<Vec<u64>, Vec<
     for row in rows(text, Some(b'#')) {
         count += 1;
         let cells = row.cells();
-        // A file whose first row does not fit may be of any kind, of which nothing is quoted.
-        let shown = |span: Range<usize>| Some(span).filter(|_| count > 1);
+        let is_shown =
+            count > 1 || cells.iter().filter(|cell| size(cell).is_some()).count() * 2 > cells.len();
+        let shown = |span: Range<usize>| match is_shown {
+            true => Ok(span),
+            false => Err(NumberedLine { number: row.line, text: String::new() }),
+        };
         if cells.len() as u64 != u64::from(ranks) {
             let problem = format!("{} in row {count}", counted(cells.len() as u64, "size"));
             error(shown(row.start..row.start + row.text.len()), problem, &shape);
@@ -41,10 +47,9 @@ pub(crate) fn parse(file: &str, text: &str, ranks: u32) -> Result<Vec<u64>, Vec<
             break;
         } else {
             for (column, cell) in cells.into_iter().enumerate() {
-                let size = cell.parse().or_else(|_| cell.parse().map(Bytes::get));
-                match size {
-                    Ok(bytes) => sizes.push(bytes),
-                    Err(_) => {
+                match size(cell) {
+                    Some(bytes) => sizes.push(bytes),
+                    None => {
                         let problem = format!("no size in row {count}, column {}", column + 1);
                         error(shown(row.span(column)), problem, "bytes such as `4096` or `1MiB`");
                     }
@@ -57,12 +62,16 @@ pub(crate) fn parse(file: &str, text: &str, ranks: u32) -> Result<Vec<u64>, Vec<
     }
     if count < ranks {
         error(
-            Some(text.trim_end().len()..text.len()),
+            Ok(text.trim_end().len()..text.len()),
             format!("{} and no more", counted(count.into(), "row")),
             &shape,
         );
     }
     if errors.is_empty() { Ok(sizes) } else { Err(errors) }
+}
+
+fn size(cell: &str) -> Option<u64> {
+    cell.parse().ok().or_else(|| cell.parse().ok().map(Bytes::get))
 }
 
 #[cfg(test)]
@@ -83,14 +92,18 @@ mod tests {
             ("1,2\n3,4,5\n", "3,4,5", "3 sizes in row 2"),
             ("1,2\n3,4\n5,6\n", "5,6", "a row 3"),
             ("1,2\n", "\n", "1 row and no more"),
+            ("# bytes\n1,2,3\n4,5\n", "1,2,3", "3 sizes in row 1"),
+            ("1,2,x\n4,5\n", "1,2,x", "3 sizes in row 1"),
         ] {
             let bad = parse("m.csv", text, 2).unwrap_err();
             let span = bad[0].place.clone().and_then(|place| place.span).expect("a place");
             assert_eq!((&text[span], bad[0].problem.as_str(), bad.len()), (wrong, problem, 1), "{text}");
         }
-        for text in ["root:x:0\n", "secret,0\n", ""] {
+        for (text, number) in [("root:x:0\n", Some(1)), ("# of a\n\nsecret,0\n", Some(3)), ("", None)] {
             let bad = parse("m.csv", text, 2).unwrap_err();
-            assert!(!bad[0].problem.contains("secret"), "{bad:?}");
+            let FilePlace { line, .. } = bad[0].place.clone().unwrap();
+            assert_eq!(line.as_ref().map(|line| line.number), number, "{text}");
+            assert!(!format!("{bad:?}").contains("secret"), "{bad:?}");
         }
     }
 }

@@ -67,6 +67,24 @@ use Algorithm::{
 };
 use CollectiveOperation::{AllGather, AllReduce, AllToAll, Barrier, Broadcast, Reduce, ReduceScatter};
 
+impl Algorithm {
+    /// Returns its name in a scenario.
+    pub fn name(self) -> &'static str {
+        match self {
+            Ring => "ring",
+            HalvingDoubling => "halving-doubling",
+            RecursiveDoubling => "recursive-doubling",
+            Tree => "tree",
+            DoubleTree => "double-tree",
+            Hierarchical => "hierarchical",
+            Shift => "shift",
+            Xor => "xor",
+            Direct => "direct",
+            Dissemination => "dissemination",
+        }
+    }
+}
+
 impl CollectiveOperation {
     /// Returns the algorithms that carry it out; the first is the default.
     pub fn algorithms(self) -> &'static [Algorithm] {

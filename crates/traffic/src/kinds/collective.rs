@@ -7,7 +7,7 @@ use plimsoll_units::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::check::{WorkloadCheck, WorkloadDemand};
+use crate::check::{InvalidWorkload, WorkloadCheck, WorkloadDemand};
 use crate::facts::NetworkFacts;
 use crate::jobs::graph::{GraphBuilder, JobGraph};
 use crate::jobs::matrix;
@@ -60,6 +60,27 @@ impl Collective {
         self.algorithm.unwrap_or(self.operation.algorithms()[0])
     }
 
+    /// Reports servers that a hierarchical schedule cannot have.
+    fn check_servers(&self, check: &mut WorkloadCheck<'_>, ranks: u32) {
+        let allowed = "2 or more ranks a server, which divide all ranks";
+        let per_server = self.run.per_server();
+        if self.run.scale_up.is_none() {
+            let problem = "`hierarchical` has rings inside servers, and `run.scale_up` is missing, so that each rank \
+                           is a server";
+            let fitting = (2..=8).rev().find(|count| ranks.is_multiple_of(*count)).unwrap_or(ranks);
+            let help =
+                format!("add run.scale_up = {{ ranks = {fitting}, rate = \"3200Gbps\", delay = \"500ns\" }}");
+            check.errors.push(InvalidWorkload::new(
+                "algorithm",
+                problem,
+                Some(allowed.to_owned()),
+                Some(help),
+            ));
+        } else if per_server < 2 || !ranks.is_multiple_of(per_server) {
+            check.error("run.scale_up.ranks", format!("{ranks} ranks in servers of {per_server}"), allowed);
+        }
+    }
+
     /// Returns the bytes of each rank for each, row by row, where a file has them.
     fn read_matrix(&self, check: &mut WorkloadCheck<'_>, ranks: u32) -> Option<Vec<u64>> {
         let file = self.matrix.as_ref()?;
@@ -94,8 +115,8 @@ impl Kind for Collective {
         let errors = check.errors.len();
         if !allowed.contains(&algorithm) {
             let names: Vec<String> =
-                allowed.iter().map(|algorithm| format!("`{}`", name(algorithm))).collect();
-            let problem = format!("`{}` does not carry out this operation", name(&algorithm));
+                allowed.iter().map(|algorithm| format!("`{}`", algorithm.name())).collect();
+            let problem = format!("`{}` does not carry out this operation", algorithm.name());
             check.error("algorithm", problem, names.join(", "));
         } else if algorithm.needs_power_of_two() && !ranks.is_power_of_two() {
             check.error(
@@ -103,16 +124,8 @@ impl Kind for Collective {
                 format!("{ranks} ranks, which are no power of two"),
                 "2, 4, 8, ... hosts, or `ring`",
             );
-        } else if algorithm == Algorithm::Hierarchical {
-            let per_server = self.run.per_server();
-            if per_server < 2 || !ranks.is_multiple_of(per_server) {
-                let problem = format!("{ranks} ranks in servers of {per_server}");
-                check.error(
-                    "run.scale_up.ranks",
-                    problem,
-                    "2 or more ranks a server, which divide all ranks",
-                );
-            }
+        } else if algorithm == Algorithm::Hierarchical && ranks > 1 {
+            self.check_servers(check, ranks);
         }
         if ranks == 1 {
             check.error("run.hosts", "one rank has nobody to send to", "at least two hosts");
@@ -192,19 +205,6 @@ impl Kind for Collective {
     fn lasting_connections(&self, _: &dyn NetworkFacts, kept: bool) -> f64 {
         self.run.lasting_connections(&self.graph, kept)
     }
-}
-
-/// Returns the name of an algorithm in a scenario.
-fn name(algorithm: &Algorithm) -> String {
-    let words = format!("{algorithm:?}");
-    let mut name = String::new();
-    for (place, letter) in words.chars().enumerate() {
-        if letter.is_uppercase() && place > 0 {
-            name.push('-');
-        }
-        name.push(letter.to_ascii_lowercase());
-    }
-    name
 }
 
 /// The most messages of an iteration.

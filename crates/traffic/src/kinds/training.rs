@@ -126,11 +126,9 @@ impl Training {
         if !CollectiveOperation::AllReduce.algorithms().contains(&algorithm)
             || algorithm == Algorithm::Hierarchical
         {
-            check.error(
-                "algorithm",
-                "it does not sum gradients",
-                "a schedule of an all-reduce, such as `ring`",
-            );
+            let problem = format!("`{}` does not sum gradients", algorithm.name());
+            let allowed = "`ring`, `halving-doubling`, `recursive-doubling`, `tree` or `double-tree`";
+            check.error("algorithm", problem, allowed);
         } else if algorithm.needs_power_of_two() && !replicas.is_power_of_two() {
             check.error("algorithm", format!("{replicas} replicas, which are no power of two"), "`ring`");
         }
