@@ -20,7 +20,7 @@ pub(super) struct Chains {
     /// By operation: whether another continues in it.
     is_continued: Vec<bool>,
     /// The distance of the tags of messages of two rounds.
-    pub(super) tag_stride: u32,
+    tag_stride: u32,
 }
 
 impl Chains {
@@ -66,11 +66,6 @@ impl Chains {
     /// Returns whether an operation belongs to a chain.
     pub(super) fn has(&self, operation: u32) -> bool {
         self.is_continued[operation as usize] || self.next(operation).is_some()
-    }
-
-    /// Returns the number of operations of the longest chain.
-    pub(super) fn rounds(&self) -> u64 {
-        self.heads().map(|head| self.chain(head).count() as u64).max().unwrap_or(0)
     }
 
     fn next(&self, operation: u32) -> Option<u32> {
@@ -209,9 +204,9 @@ mod tests {
         use CollectiveOperation::{AllGather, AllReduce};
         let found = |operation, chunks, sum| {
             let chains = Chains::of(&collective(operation, Algorithm::Ring, chunks, sum)).unwrap();
-            let longest = chains.rounds();
-            let long = chains.heads().filter(|&head| chains.chain(head).count() as u64 == longest);
-            (chains.tag_stride, long.count(), longest)
+            let lengths: Vec<usize> = chains.heads().map(|head| chains.chain(head).count()).collect();
+            let longest = lengths.iter().copied().max().unwrap();
+            (chains.tag_stride, lengths.iter().filter(|length| **length == longest).count(), longest)
         };
         // Sends of all seven rounds but the first, which waits for nothing; receives end a round earlier, as nothing waits
         // for the last.
