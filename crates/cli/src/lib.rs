@@ -34,6 +34,7 @@ mod memory;
 mod merge;
 mod model;
 mod output;
+mod parallelism;
 mod progress;
 mod raster;
 #[cfg(test)]

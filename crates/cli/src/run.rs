@@ -21,6 +21,7 @@ use plimsoll_units::whole;
 use crate::columns::ColumnForm;
 use crate::memory::{self, Budget, Memory, Work};
 use crate::output::{self, Done, Shown};
+use crate::parallelism;
 use crate::progress::{Board, POINT, Show};
 use crate::signals::Interrupt;
 use crate::source::Source;
@@ -58,6 +59,11 @@ pub struct Args {
     /// Print the points, and whether each is finished, without running any.
     #[arg(long)]
     list: bool,
+    /// Run each point's first replicate on one thread, and print what N threads could gain: logical processes, their
+    /// events in a window of the lookahead, their imbalance, messages, and the bound on the speed-up; or what keeps the
+    /// run on one thread. Nothing is kept.
+    #[arg(long, conflicts_with_all = RESULTS)]
+    plan: bool,
     /// Run only the I-th of N shards of the points; `plimsoll merge` merges the shards.
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
@@ -82,6 +88,10 @@ pub struct Args {
     perfetto: bool,
 }
 
+/// The options that `--plan` excludes: those for results, which it does not keep.
+const RESULTS: [&str; 10] =
+    ["out", "columns", "force", "repair", "resume", "list", "pcap", "approximate", "perfetto", "details"];
+
 pub fn run(args: &Args, registry: &Registry) -> Done {
     let memory = args.budget.watch(Work::Points)?;
     let source = with_options(args);
@@ -96,6 +106,11 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     for point in &share {
         estimate::check(&point.model, memory.limit()).with_context(|| label(point))?;
     }
+    let show = Show { quiet: args.quiet, verbose: args.verbose };
+    let threads = bench::threads(args.threads.map(usize::from));
+    if args.plan {
+        return parallelism::print(&share, threads, memory, show, args.shown.format);
+    }
     let plan = question.plan(source.command_of("run", scenario.points()), output::commit());
     let dir = open(args, RunPlan { columns: args.columns.into(), ..plan }, &out)?;
     let todo = points::missing(&dir, &share, args.repair)?;
@@ -105,8 +120,7 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     if let Some(warning) = dir.other_build() {
         note!("warning: {warning}");
     }
-    let show = Show { quiet: args.quiet, verbose: args.verbose };
-    let ended = run_points(&dir, &todo, bench::threads(args.threads.map(usize::from)), memory, show);
+    let ended = run_points(&dir, &todo, threads, memory, show);
     if let Err(stopped) = ended {
         // On a full disk this fails as the write before did; complete points are reported anyway.
         let noted = dir.finish().context("cannot note what is complete");

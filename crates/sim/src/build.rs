@@ -284,6 +284,11 @@ impl BuiltWorld {
         ))
     }
 
+    /// Returns the name of workload number `workload`.
+    pub(crate) fn workload_name(&self, workload: usize) -> &str {
+        &self.workloads[workload].name
+    }
+
     /// Returns the number of the workload that a flow belongs to; of a flow that is unknown, the first.
     pub(crate) fn workload_of(&self, flow: u32) -> u16 {
         datagram_workload(flow)

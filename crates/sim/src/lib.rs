@@ -33,7 +33,7 @@ use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::model::Model;
 
 pub use error::RunError;
-pub use parallel::{obstacle, run_in_parts, run_on};
+pub use parallel::{DividedLoad, Parallelism, ProcessLoad, obstacle, plan, run_in_parts, run_on};
 pub use progress::Progress;
 pub use replay::{Extent, RecordError, record};
 

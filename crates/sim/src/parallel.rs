@@ -1,11 +1,13 @@
 //! One run on many cores.
 //!
 //! ```text
-//! plan       which logical process simulates each host and switch; each has a thread and a world of its own
-//! run        a process handles events up to a bound: the slowest process's clock plus the lookahead
-//! process    what leaves a process at its boundary: packets, pauses, and what hosts tell each other of
-//! exchange   clocks and messages: a process reads all clocks, then its messages, then has the next bound
-//! merge      the worlds become one again
+//! plan         which logical process simulates each host and switch; each has a thread and a world of its own
+//! load         the events of each host and switch at the start of a run, for equal shares
+//! run          a process handles events up to a bound: the slowest process's clock plus the lookahead
+//! process      what leaves a process at its boundary: packets, pauses, and what hosts tell each other of
+//! exchange     clocks and messages: a process reads all clocks, then its messages, then has the next bound
+//! merge        the worlds become one again
+//! parallelism  what more threads could gain, for `plimsoll run --plan`
 //! ```
 //!
 //! This is conservative: nothing is ever undone. A packet or a pause that is sent at some time arrives a propagation
@@ -21,7 +23,9 @@
 //! ([`plan::obstacle`]) runs on one thread.
 
 mod exchange;
+mod load;
 mod merge;
+mod parallelism;
 mod plan;
 pub(crate) mod process;
 mod run;
@@ -30,21 +34,25 @@ use std::thread;
 
 use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::model::Model;
+use plimsoll_units::Time;
 
 use exchange::Exchange;
+use load::NodeLoad;
+pub use parallelism::{DividedLoad, Parallelism, ProcessLoad, plan};
 use plan::LpPlan;
 
 use crate::approximate;
 use crate::build::{BuiltWorld, build};
 use crate::error::RunError;
 use crate::progress::Progress;
+use crate::world::EventObserver;
 
 /// The events on one thread within which it must show that there are many in a lookahead.
 const FIRST_EVENTS: u64 = 1 << 20;
 
 /// Runs `model` on up to `threads` threads, where that is likely to be faster: the first events, on one thread, tell
-/// how many there are in a lookahead. As soon as they are many, after a hundred thousand events or up to a million, the
-/// run begins anew on all threads. The outcome is that of [`run`](crate::run).
+/// how many there are in a lookahead, and where. As soon as they are many, after a hundred thousand events or up to a
+/// million, the run begins anew on all threads. The outcome is that of [`run`](crate::run).
 ///
 /// # Errors
 /// As [`run`](crate::run).
@@ -60,18 +68,47 @@ pub fn run_on(
         return approximate::run(model, *size, threads, progress);
     }
     let mut alone = build(model)?;
-    let plan = if threads > 1 { LpPlan::new(&alone.world, threads) } else { None };
-    let mut is_dense = false;
-    let end = alone.world.run(&mut |now| {
-        is_dense = now.events <= FIRST_EVENTS && plan.as_ref().is_some_and(|plan| plan.is_worth_it(now));
-        !is_dense && progress(now)
-    });
-    match plan {
-        Some(plan) if is_dense => {
-            drop(alone);
-            run_plan(model, build(model)?, plan, progress)
-        }
-        _ => Ok(alone.finish(end?)),
+    let Ok(plan) = LpPlan::new(&alone, threads, None) else {
+        let end = alone.world.run(progress)?;
+        return Ok(alone.finish(end));
+    };
+    let first = first_events(&mut alone, &plan, progress)?;
+    if first.is_dense {
+        let plan = plan.balanced(&alone, threads, &first.load);
+        drop(alone);
+        return run_plan(model, build(model)?, plan, progress);
+    }
+    let end = first.end.map_or_else(|| alone.world.run_to_end(progress, &mut ()), Ok)?;
+    Ok(alone.finish(end))
+}
+
+/// The first events of a run, on one thread.
+struct FirstEvents {
+    /// The work of each host and switch in them.
+    load: NodeLoad,
+    /// They are so many in a lookahead that more threads pay.
+    is_dense: bool,
+    /// The end of the run, if it has no further events.
+    end: Option<Time>,
+}
+
+/// Begins a run on one thread, until it is dense enough for `plan`, or certainly not.
+fn first_events(
+    built: &mut BuiltWorld,
+    plan: &LpPlan,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<FirstEvents, RunError> {
+    let mut load = NodeLoad::new(built.world.fabric.network());
+    let (mut is_dense, mut is_cancelled) = (false, false);
+    let mut watched = |now: Progress| {
+        is_dense = plan.is_worth_it(now);
+        is_cancelled = !is_dense && !progress(now);
+        !is_dense && !is_cancelled && now.events < FIRST_EVENTS
+    };
+    built.world.begin();
+    match built.world.run_to_end(&mut watched, &mut load as &mut dyn EventObserver) {
+        Err(RunError::Cancelled) if !is_cancelled => Ok(FirstEvents { load, is_dense, end: None }),
+        end => Ok(FirstEvents { load, is_dense, end: Some(end?) }),
     }
 }
 
@@ -79,8 +116,8 @@ pub fn run_on(
 ///
 /// # Errors
 /// If the model cannot be built.
-pub fn obstacle(model: &Model) -> Result<Option<&'static str>, RunError> {
-    Ok(plan::obstacle(&build(model)?.world))
+pub fn obstacle(model: &Model) -> Result<Option<String>, RunError> {
+    Ok(plan::obstacle(&build(model)?))
 }
 
 /// Runs `model` in as many logical processes as its network allows, `threads` at most, worth it or not; for tests.
@@ -96,9 +133,9 @@ pub fn run_in_parts(
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
     let mut first = build(model)?;
-    match LpPlan::new(&first.world, threads) {
-        Some(plan) => run_plan(model, first, plan, progress),
-        None => {
+    match LpPlan::new(&first, threads, None) {
+        Ok(plan) => run_plan(model, first, plan, progress),
+        Err(_) => {
             let end = first.world.run(progress)?;
             Ok(first.finish(end))
         }

@@ -44,6 +44,28 @@ fn a_run_leaves_its_directory_and_prints_its_table() {
 }
 
 #[test]
+fn a_plan_prints_what_threads_could_gain_and_keeps_nothing() {
+    let place = Place::new();
+    let plan = |more: &[&str]| {
+        place.plimsoll(&[&quickstart(&["--threads", "2", "--plan", "--quiet"])[..], more].concat())
+    };
+    let printed: Value = serde_json::from_str(&plan(&["--format", "json"]).ends_with(0).stdout).unwrap();
+    let points = printed["points"].as_array().unwrap();
+    assert_eq!(points.len(), 6);
+    for point in points {
+        let divided = &point["divided"];
+        let processes = divided["processes"].as_array().unwrap();
+        let events: u64 = processes.iter().filter_map(|process| process["events"].as_u64()).sum();
+        assert_eq!((processes.len(), divided["events"].as_u64()), (2, Some(events)), "{point:#}");
+        assert!(divided["speed_up_bound"].as_f64().is_some_and(|bound| (1.0..2.0).contains(&bound)));
+    }
+    plan(&[]).ends_with(0).prints("speed-up").prints("HULL, workload.background.load = 0.4");
+    plan(&["--set", "observe.packets=10"]).ends_with(0).prints("`observe.packets`: packets are captured");
+    plan(&["--list"]).ends_with(2).says("cannot be used with");
+    assert!(!place.path("results").exists());
+}
+
+#[test]
 fn packets_are_captured() {
     let place = Place::new();
     place

@@ -117,6 +117,11 @@ impl DatagramTransport {
         self.connections.contains_key(&number)
     }
 
+    /// Returns the NIC at an end of connection `number`, if it is open here.
+    pub(super) fn nic(&self, number: u32, end: End) -> Option<HostId> {
+        self.connections.get(&number).map(|open| open.nics[end as usize])
+    }
+
     /// Opens connection `number`.
     pub(super) fn open(
         &mut self,

@@ -2,7 +2,8 @@
 //! buffer behind it holds packets that are out of order.
 
 use plimsoll_fabric::engine::{Owner, OwnerKind};
-use plimsoll_fabric::net::{Flags, HostId, Packet};
+use plimsoll_fabric::net::{Flags, HostId, Network, Packet};
+use plimsoll_traffic::ConnectionEnd as End;
 use plimsoll_units::Time;
 
 use super::Hosts;
@@ -63,6 +64,24 @@ impl Hosts {
             None => self.on_receive_due(now, fabric, HostId(number)),
             Some(place) => self.on_reorder_due(now, place),
         }
+    }
+
+    /// Returns the host, or its NIC, that handles the event of an endpoint or a receiver, unless it is one of stacks or
+    /// MPTCP; the first host, where the connection is closed.
+    pub(crate) fn host_of(&self, owner: Owner, network: &Network) -> HostId {
+        let number = owner.number();
+        let place = if owner.kind() == OwnerKind::Endpoint {
+            number
+        } else if let Some(host) = number.checked_sub(HOMA_EVENTS).or(number.checked_sub(CREDIT_EVENTS)) {
+            return HostId(host);
+        } else if let Some(place) = number.checked_sub(network.hosts()) {
+            place
+        } else {
+            return HostId(number);
+        };
+        let (number, end) = (place / 2, End::from_bit(place));
+        let host = self.connections.get(number).map(|open| open.host(end));
+        host.or_else(|| self.datagrams.nic(number, end)).unwrap_or(HostId(0))
     }
 
     /// The NIC interrupts its host, if its batch is due. A batch that filled up early went without its event.

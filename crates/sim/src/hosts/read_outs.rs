@@ -18,15 +18,21 @@ impl Hosts {
     /// Returns what keeps a run on one thread, if anything does.
     pub(crate) fn obstacle(&self) -> Option<&'static str> {
         if self.stacks.is_some() {
-            Some("the stacks of hosts record what their processors did in one place")
+            Some("`host.processor` or `host.bursts`: what hosts' processors did is recorded in one place")
         } else {
             self.rules.one_thread
         }
     }
 
-    /// Returns whether the two ends of a connection may be in different logical processes.
-    pub(crate) fn ends_are_apart(&self) -> bool {
-        !self.rules.close_when_idle && !self.rules.completes_acknowledged
+    /// Returns what keeps the two ends of a connection in one logical process, if anything does.
+    pub(crate) fn ends_together(&self) -> Option<&'static str> {
+        if self.rules.close_when_idle {
+            Some("`transport.connections = \"per-message\"` closes both ends of a connection at one instant")
+        } else if self.rules.completes_acknowledged {
+            Some("`observe.completion = \"acknowledged\"` completes a message at its sender")
+        } else {
+            None
+        }
     }
 
     /// Leaves all hosts that `process` does not simulate to the others.

@@ -2,11 +2,12 @@
 
 use plimsoll_fabric::net::topology::HostNics;
 use plimsoll_fabric::net::{Network, Node};
+use plimsoll_traffic::SourceReach;
 use plimsoll_units::Span;
 
+use super::load::{EVENT_WORK, HOSTS_WORK, NodeLoad};
+use crate::build::BuiltWorld;
 use crate::progress::Progress;
-use crate::world::World;
-use plimsoll_traffic::SourceReach;
 
 /// How a network is divided among logical processes.
 #[derive(Debug)]
@@ -19,19 +20,35 @@ pub(crate) struct LpPlan {
     pub(crate) switches: Vec<u8>,
     /// The least time that a packet takes from one process to another.
     pub(crate) lookahead: Span,
+    /// The reason why the first process has all hosts, if it has.
+    pub(super) hosts_together: Option<String>,
 }
 
 impl LpPlan {
-    /// Plans at most `threads` processes; none where one thread must do, or the network is not worth two.
-    pub(crate) fn new(world: &World, threads: usize) -> Option<LpPlan> {
-        let network = world.fabric.network();
-        if obstacle(world).is_some() || network.switches() == 0 {
-            return None;
+    /// Plans at most `threads` processes, with about equal shares of the `load`, if that was measured.
+    ///
+    /// # Errors
+    /// Returns the reason where one thread must do.
+    pub(super) fn new(built: &BuiltWorld, threads: usize, load: Option<&NodeLoad>) -> Result<LpPlan, String> {
+        if threads < 2 {
+            return Err("one thread was asked for".to_owned());
         }
-        let levels = SwitchDistances::of(network);
-        let threads = threads.min(MAX_PROCESSES);
+        if let Some(obstacle) = obstacle(built) {
+            return Err(obstacle);
+        }
+        let world = &built.world;
+        let network = world.fabric.network();
+        if network.switches() == 0 {
+            return Err("the network has no switch".to_owned());
+        }
+        let levels = SwitchDistances::of(network, load);
+        let threads = threads.min(PROCESSES_MAX);
         let edges = levels.switches[0].len();
-        let (processes, hosts, switches) = if hosts_are_apart(world) && edges > 1 {
+        let hosts_together = hosts_together(built).or_else(|| {
+            let one_switch = "every host is connected to one switch";
+            (edges < 2).then(|| one_switch.to_owned())
+        });
+        let (processes, hosts, switches) = if hosts_together.is_none() {
             let processes = threads.min(edges);
             let switches = levels.divided(processes);
             let hosts = levels.edge_of.iter().map(|&edge| switches[edge as usize]).collect();
@@ -43,7 +60,7 @@ impl LpPlan {
             (processes, hosts, switches)
         };
         let lookahead = lookahead(network, &hosts, &switches);
-        let mut plan = LpPlan { processes: processes as u8, hosts, switches, lookahead };
+        let mut plan = LpPlan { processes: processes as u8, hosts, switches, lookahead, hosts_together };
         if let Some(lead) = world.fabric.circuit_lead() {
             // Each process has the demand of all others' hosts before the week begins that it is for.
             plan.lookahead = plan.lookahead.min(lead);
@@ -52,7 +69,34 @@ impl LpPlan {
             // A process stays so close to the others that it learns of the end in time.
             plan.lookahead = plan.lookahead.min(world.rules.grace);
         }
-        (processes > 1 && !plan.lookahead.is_zero()).then_some(plan)
+        if plan.lookahead.is_zero() {
+            return Err("a link between processes has no propagation delay".to_owned());
+        }
+        Ok(plan)
+    }
+
+    /// Returns the plan by the measured `load`, if that leaves the busiest process a tenth less of it than this plan;
+    /// else this one: of the first events alone, equal shares of switches are the better guess.
+    pub(super) fn balanced(self, built: &BuiltWorld, threads: usize, load: &NodeLoad) -> LpPlan {
+        match LpPlan::new(built, threads, Some(load)) {
+            Ok(plan)
+                if 10 * self.busiest(load) > 11 * plan.busiest(load) && plan.lookahead >= self.lookahead =>
+            {
+                plan
+            }
+            _ => self,
+        }
+    }
+
+    /// Returns the part of `load` that the busiest process has.
+    fn busiest(&self, load: &NodeLoad) -> u64 {
+        let mut work = vec![0; usize::from(self.processes)];
+        for (process, of_node) in
+            self.hosts.iter().zip(&load.hosts).chain(self.switches.iter().zip(&load.switches))
+        {
+            work[usize::from(*process)] += of_node;
+        }
+        work.into_iter().max().unwrap_or(0)
     }
 
     /// Returns whether a process has so much to do in a lookahead that waiting for the others costs little beside it.
@@ -81,31 +125,39 @@ fn lookahead(network: &Network, hosts: &[u8], switches: &[u8]) -> Span {
     between.map(|link| link.propagation).min().unwrap_or(Span::MAX)
 }
 
-/// Returns what keeps a run on one thread, if anything does: something that acts in several places at one instant.
-pub(crate) fn obstacle(world: &World) -> Option<&'static str> {
+/// Returns what keeps a run on one thread, if anything does: something that acts in several places at one instant. It
+/// names the key.
+pub(super) fn obstacle(built: &BuiltWorld) -> Option<String> {
+    let world = &built.world;
     if world.fabric.selector().is_some_and(|selector| !selector.is_local()) {
-        Some("a path selector from outside may know the whole network")
+        Some("`paths`: a path selector from outside may know the whole network".to_owned())
     } else if world.fabric.hooks().capture.is_some() {
-        Some("packets are captured in the order of the whole network")
+        Some("`observe.packets`: packets are captured in the order of the whole network".to_owned())
     } else if world.recorder.first_sample().is_some() {
-        Some("`observe.flow_series` samples both ends of a connection at one instant")
+        Some("`observe.flow_series` samples both ends of a connection at one instant".to_owned())
     } else if let Some(obstacle) = world.hosts.obstacle() {
-        Some(obstacle)
-    } else if world.sources.workloads.iter().any(|workload| workload.reach() == SourceReach::Network) {
-        Some("raw packets learn at once of their drops")
+        Some(obstacle.to_owned())
     } else {
-        None
+        let mut workloads = world.sources.workloads.iter();
+        let raw = workloads.position(|workload| workload.reach() == SourceReach::Network)?;
+        let name = built.workload_name(raw);
+        Some(format!("`workload.{name}`: raw packets learn at once of their drops"))
     }
 }
 
-/// Returns whether hosts may be in different processes.
-fn hosts_are_apart(world: &World) -> bool {
-    let workloads = &world.sources.workloads;
-    // A workload's state of a host is in one process, and the NICs of a host may be far apart.
-    let one_nic = *world.fabric.network().nics() == HostNics::One;
-    one_nic
-        && workloads.iter().all(|workload| workload.reach() == SourceReach::Receiver)
-        && world.hosts.ends_are_apart()
+/// Returns what keeps all hosts in one process, if anything does, with the key.
+fn hosts_together(built: &BuiltWorld) -> Option<String> {
+    let world = &built.world;
+    let mut workloads = world.sources.workloads.iter();
+    if *world.fabric.network().nics() != HostNics::One {
+        // A workload's state of a host is in one process, and the NICs of a host may be far apart.
+        Some("hosts have several NICs".to_owned())
+    } else if let Some(acts) = workloads.position(|workload| workload.reach() != SourceReach::Receiver) {
+        let name = built.workload_name(acts);
+        Some(format!("`workload.{name}` acts at other hosts when a message has arrived"))
+    } else {
+        world.hosts.ends_together().map(str::to_owned)
+    }
 }
 
 /// The switches by their distance from the hosts.
@@ -114,12 +166,14 @@ struct SwitchDistances {
     switches: Vec<Vec<u32>>,
     /// By host: the switch that it is connected to.
     edge_of: Vec<u32>,
-    /// By switch: how many hosts are connected to it.
-    hosts_at: Vec<u32>,
+    /// By switch: the work of it and its hosts, in any unit. One more than its hosts, until it was measured.
+    weights: Vec<u64>,
+    /// The work of each switch and of all hosts, where it was measured.
+    measured: Option<(Vec<u64>, u64)>,
 }
 
 impl SwitchDistances {
-    fn of(network: &Network) -> SwitchDistances {
+    fn of(network: &Network, load: Option<&NodeLoad>) -> SwitchDistances {
         let count = network.switches() as usize;
         let (mut edge_of, mut hosts_at) = (vec![0; network.hosts() as usize], vec![0; count]);
         let mut next_to = vec![Vec::new(); count];
@@ -148,15 +202,23 @@ impl SwitchDistances {
             next.sort_unstable();
             switches.push(std::mem::replace(&mut level, next));
         }
-        SwitchDistances { switches, edge_of, hosts_at }
+        let mut weights: Vec<u64> = hosts_at.iter().map(|&hosts| hosts + 1).collect();
+        let measured = load.map(|load| {
+            weights = load.switches.iter().map(|work| work + 1).collect();
+            for (work, edge) in load.hosts.iter().zip(&edge_of) {
+                weights[*edge as usize] += work;
+            }
+            (load.switches.clone(), load.hosts.iter().sum())
+        });
+        SwitchDistances { switches, edge_of, weights, measured }
     }
 
     /// Returns the process of each switch, out of `processes`. Each level is cut into runs of numbers of about equal
     /// weight, so that pods, which are numbered together, stay together.
     fn divided(&self, processes: usize) -> Vec<u8> {
-        let mut process_of = vec![0; self.hosts_at.len()];
+        let mut process_of = vec![0; self.weights.len()];
         for level in &self.switches {
-            let weight = |switch: &u32| u64::from(self.hosts_at[*switch as usize]) + 1;
+            let weight = |switch: &u32| self.weights[*switch as usize];
             let total: u64 = level.iter().map(weight).sum();
             let mut before = 0;
             for switch in level {
@@ -173,14 +235,8 @@ impl SwitchDistances {
     fn divided_beside_hosts(&self, processes: usize, network: &Network, hosts: &[u8]) -> Vec<u8> {
         let mut apart = self.divided(processes.saturating_sub(1).max(1));
         apart.iter_mut().for_each(|process| *process += 1);
-        // A packet passes each level twice, on its way up and on its way down, and the highest once.
-        let passes = |levels: usize| 10 * (2 * levels as u64).saturating_sub(1);
-        let share = (HOSTS_WORK + passes(self.switches.len())) / processes as u64;
-        let of_first_level = if self.switches.len() > 1 { 20 } else { 10 };
-        let edges = &self.switches[0];
-        let taken = edges.len() as u64 * share.saturating_sub(HOSTS_WORK) / of_first_level;
         let mut balanced = apart.clone();
-        for edge in edges.iter().take(taken as usize) {
+        for edge in &self.switches[0][..self.edges_beside_hosts(processes)] {
             balanced[*edge as usize] = 0;
         }
         if lookahead(network, hosts, &balanced) < lookahead(network, hosts, &apart) {
@@ -189,17 +245,36 @@ impl SwitchDistances {
             balanced
         }
     }
-}
 
-/// The work of a packet's two hosts, in tenths of that of a switch: measured on a fat-tree of 1,024 hosts.
-const HOSTS_WORK: u64 = 23;
+    /// Returns how many of the switches next to the hosts make the work of a process that has all hosts that of another
+    /// one of `processes`.
+    fn edges_beside_hosts(&self, processes: usize) -> usize {
+        let edges = &self.switches[0];
+        if let Some((of_switches, of_hosts)) = &self.measured {
+            let share = (of_hosts + of_switches.iter().sum::<u64>()) / processes as u64;
+            let mut left = share.saturating_sub(*of_hosts);
+            let fits = |edge: &&u32| {
+                let work = of_switches[**edge as usize];
+                let fits = work <= left;
+                left = left.saturating_sub(work);
+                fits
+            };
+            return edges.iter().take_while(fits).count();
+        }
+        // A packet passes each level twice, on its way up and on its way down, and the highest once.
+        let passes = |levels: usize| EVENT_WORK * (2 * levels as u64).saturating_sub(1);
+        let share = (HOSTS_WORK + passes(self.switches.len())) / processes as u64;
+        let of_first_level = if self.switches.len() > 1 { 2 * EVENT_WORK } else { EVENT_WORK };
+        (edges.len() as u64 * share.saturating_sub(HOSTS_WORK) / of_first_level) as usize
+    }
+}
 
 /// Events of a process in a lookahead from which on it gains: measured on fat-trees of 16 to 1,024 hosts, two threads
 /// are 1.3 times as fast with 40 and 1.8 times with 200, if both cores are idle.
 const EVENTS_MIN: u64 = 100;
 
-/// More threads than any of today's machines would give a run.
-const MAX_PROCESSES: usize = 128;
+/// The most logical processes: they are numbered by bytes, of which one more counts them.
+const PROCESSES_MAX: usize = u8::MAX as usize;
 
 #[cfg(test)]
 mod tests {
@@ -211,7 +286,7 @@ mod tests {
     /// Returns how many switches each of `processes` has, where the first one has all hosts.
     fn counts(network: &Network, processes: usize) -> Vec<usize> {
         let hosts = vec![0; network.hosts() as usize];
-        let process_of = SwitchDistances::of(network).divided_beside_hosts(processes, network, &hosts);
+        let process_of = SwitchDistances::of(network, None).divided_beside_hosts(processes, network, &hosts);
         (0..processes)
             .map(|here| process_of.iter().filter(|&&process| process as usize == here).count())
             .collect()

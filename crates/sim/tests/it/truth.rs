@@ -25,6 +25,7 @@ mod mptcp;
 mod ndp;
 mod nics;
 mod parallel;
+mod parallelism;
 mod pauses;
 mod queueing;
 mod random_jobs;
