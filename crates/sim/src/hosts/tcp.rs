@@ -196,7 +196,8 @@ impl Hosts {
         let (workload, transport) = (connection.workload, self.transports.get(connection.transport));
         let mut wake = Time::MAX;
         let mut successor = None;
-        loop {
+        let is_quiet = takes_credit && self.classes.is_none() && connection.half(end).endpoint.is_quiet();
+        while !is_quiet {
             let half = connection.half(end);
             if self.rules.holds_back {
                 let full_size = transport.segment + u64::from(transport.header_bytes);

@@ -95,6 +95,11 @@ impl TrimmingQueues {
         }
     }
 
+    /// Returns the size of a packet that finds room in either queue of an idle port, as all smaller ones do.
+    pub(super) fn room_when_idle(&self) -> u16 {
+        self.data.limit.room_when_idle().min(self.headers.limit.room_when_idle())
+    }
+
     /// Decides on `packet`, while `in_service` bytes are being sent.
     pub(super) fn on_arrival(&self, packet: &Packet, in_service: u64) -> Verdict {
         let is_header = packet.is_header();
