@@ -267,14 +267,14 @@ impl Red {
         if self.has_no_memory {
             self.average = queue_bytes_before as f64;
             // With marks at dequeue, what it leaves behind decides.
-            let is_above = ect
-                && !self.params.marks_at_dequeue()
+            let may_mark = ect && !self.params.marks_at_dequeue();
+            let is_marked = may_mark
                 && queue_bytes_before > self.params.min.get()
                 && Chance::of(self.base_probability()).hits(draw);
-            return match (is_full, is_above) {
-                (true, _) => Verdict::Drop,
-                (false, true) => Verdict::Mark,
-                (false, false) => Verdict::Pass,
+            return match is_full {
+                true => Verdict::Drop,
+                false if is_marked => Verdict::Mark,
+                false => Verdict::Pass,
             };
         }
         self.update_average(now, queue_bytes_before);

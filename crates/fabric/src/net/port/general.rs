@@ -521,12 +521,18 @@ impl General {
     }
 
     /// Starts the next transmission if the link is free.
+    #[inline]
     fn start_due<const KIND: u8>(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
-        if self.busy_until > now || (self.waiting == 0 && !self.ends_matter) {
-            return;
+        if self.busy_until <= now && (self.waiting > 0 || self.ends_matter) {
+            self.start_next::<KIND>(id, now, sink);
         }
+    }
+
+    /// Starts the next transmission, as the link is free.
+    #[inline(never)]
+    fn start_next<const KIND: u8>(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
         let is_idle = self.waiting == 0 && self.rest.discipline.is_idle_when_empty();
-        let next = if is_idle { None } else { self.pop(id, now, sink) };
+        let next = if is_idle { None } else { self.pop::<KIND>(id, now, sink) };
         if self.shares::<KIND>() {
             self.on_departure(next.as_ref().map_or(0, |next| u64::from(next.waiting.size)), sink);
         }
@@ -661,7 +667,15 @@ impl General {
     }
 
     /// Removes the packet that is sent next from the queue.
-    fn pop(&mut self, id: PortId, now: Time, sink: &mut impl Sink) -> Option<Leaving> {
+    #[inline]
+    fn pop<const KIND: u8>(&mut self, id: PortId, now: Time, sink: &mut impl Sink) -> Option<Leaving> {
+        if KIND == TRIMS
+            && let Discipline::Trimming(queues) = &mut self.rest.discipline
+        {
+            let next = queues.pop(self.stopped, sink.notes());
+            self.waiting -= u32::from(next.is_some());
+            return next.map(Leaving::unmarked);
+        }
         self.pop_allowed(id, now, self.stopped, sink)
     }
 

@@ -101,6 +101,7 @@ impl TrimmingQueues {
     }
 
     /// Decides on `packet`, while `in_service` bytes are being sent.
+    #[inline]
     pub(super) fn on_arrival(&self, packet: &Packet, in_service: u64) -> Verdict {
         let is_header = packet.is_header();
         let queue = if is_header { &self.headers } else { &self.data };
@@ -113,6 +114,7 @@ impl TrimmingQueues {
         }
     }
 
+    #[inline]
     pub(super) fn push(&mut self, waiting: Waiting, is_header: bool, notes: &mut Notes) {
         let queue = if is_header { &mut self.headers } else { &mut self.data };
         queue.bytes += u64::from(waiting.size);
@@ -136,6 +138,7 @@ impl TrimmingQueues {
     }
 
     /// Removes the packet that is sent next, among the priorities that `pause` lets through.
+    #[inline]
     pub(super) fn pop(&mut self, pause: PauseState, notes: &Notes) -> Option<Waiting> {
         let nothing_paused = pause.paused().is_empty();
         let may_send = |LimitedQueue { waiting, .. }: &LimitedQueue| {

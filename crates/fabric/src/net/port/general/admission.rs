@@ -3,6 +3,7 @@
 use plimsoll_units::Time;
 
 use super::{General, GeneralExtras};
+use crate::net::port::discipline::Discipline;
 use crate::net::port::marking::Verdict;
 use crate::net::port::waiting::Waiting;
 use crate::net::port::{ANY, SharedRoom};
@@ -64,7 +65,11 @@ impl General {
     ) -> Verdict {
         let in_service = self.in_service(now);
         let packet = sink.packet(slot);
-        if self.rest.discipline.on_arrival(packet, in_service) == Verdict::Drop {
+        let in_queue = match &self.rest.discipline {
+            Discipline::Trimming(queues) => queues.on_arrival(packet, in_service),
+            discipline => discipline.on_arrival(packet, in_service),
+        };
+        if in_queue == Verdict::Drop {
             return if self.makes_room(id, now, slot, sink) { Verdict::Pass } else { Verdict::Drop };
         }
         match &mut self.rest.extras.marker {
