@@ -18,7 +18,9 @@ const TIMED: [u32; 2] = [8, 16];
 pub fn run(rounds: u32, only: Option<&str>) -> Result<()> {
     let columns = ["transport", "instructions a hop", "128 hosts", "of S3", "1,024 hosts", "of S3", "S3"];
     let mut table = Table::new(&columns);
-    for variant in cases::variants(SCENARIO)?.iter().filter(|variant| only.is_none_or(|only| only == **variant)) {
+    for variant in
+        cases::variants(SCENARIO)?.iter().filter(|variant| only.is_none_or(|only| only == **variant))
+    {
         let mut row = vec![variant.clone(), number(per_hop(&one(variant, 8, 0.0), COUNTED_S)?)];
         let mut s3 = Vec::new();
         for k in TIMED {

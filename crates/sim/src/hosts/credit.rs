@@ -24,6 +24,7 @@ impl Hosts {
     /// Prepares an end whose receivers grant what it sends, before it sends: one of Ultra Ethernet is told how many
     /// senders share its NIC, and an answer of NDP may hold a pull. Returns whether it has sent: an end of Homa, by its
     /// host's own queue.
+    #[cold]
     pub(super) fn prepare_grants(
         &mut self,
         now: Time,

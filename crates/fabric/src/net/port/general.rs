@@ -23,8 +23,8 @@ use super::discipline::Discipline;
 use super::marking::{Marker, Verdict};
 use super::waiting::{Leaving, Waiting};
 use super::{
-    ACCOUNTS, ANY, HeadPacer, LOSSLESS, PLAIN, PortConfig, PortRules, ROOM, SHARES, SharedRoom, Stamper, TRIMS,
-    Trimmer,
+    ACCOUNTS, ANY, HeadPacer, LOSSLESS, PLAIN, PortConfig, PortRules, ROOM, SHARES, SharedRoom, Stamper,
+    TRIMS, Trimmer,
 };
 use crate::net::{Notes, Packet, PathClass, PortId, QueueMeter, Sink, Slot, WaitPlace};
 
@@ -501,8 +501,7 @@ impl General {
     /// Returns whether flow control counts the packets that enter and leave the queue.
     #[inline(always)]
     fn accounts<const KIND: u8>(&self) -> bool {
-        matches!(KIND, ACCOUNTS | LOSSLESS)
-            || matches!(KIND, ROOM | ANY) && self.rest.extras.accounts
+        matches!(KIND, ACCOUNTS | LOSSLESS) || matches!(KIND, ROOM | ANY) && self.rest.extras.accounts
     }
 
     /// Returns whether the port has a part in a shared buffer.
