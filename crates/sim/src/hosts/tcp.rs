@@ -197,7 +197,10 @@ impl Hosts {
         let mut wake = Time::MAX;
         let mut successor = None;
         let is_quiet = takes_credit && self.classes.is_none() && connection.half(end).endpoint.is_quiet();
-        while !is_quiet {
+        loop {
+            if is_quiet {
+                break;
+            }
             let half = connection.half(end);
             if self.rules.holds_back {
                 let full_size = transport.segment + u64::from(transport.header_bytes);
