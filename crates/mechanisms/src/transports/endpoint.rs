@@ -172,7 +172,7 @@ impl Endpoint {
         of_each!(self, config, _ => false, end, own => end.offers_data(own, now))
     }
 
-    /// Returns whether nothing is to be sent before something arrives, is written or is granted, or the deadline passes;
+    /// Returns whether nothing is to be sent before something arrives, is written or granted, or the deadline passes;
     /// false where that is not known.
     #[inline]
     pub fn is_quiet(&self) -> bool {

@@ -28,7 +28,7 @@ pub trait NicEnd {
     /// Returns whether the next segment that leaves now has data.
     fn offers_data(&self, config: &Self::Config, now: Time) -> bool;
 
-    /// Returns whether nothing is to be sent before something arrives, is written or is granted, or the deadline passes.
+    /// Returns whether nothing is to be sent before something arrives, is written or granted, or the deadline passes.
     fn is_quiet(&self) -> bool {
         false
     }
