@@ -4,6 +4,7 @@
 //! plimsoll-benches                 both simulators on S1, S2, S3, in turns; growth; memory (Markdown)
 //! plimsoll-benches instructions    instructions per packet-hop beside instructions.json
 //! plimsoll-benches ports           each kind of port beside an express port, on fat-trees of 128 and 8,192 hosts
+//! plimsoll-benches transports      transports of NICs beside S3, on fat-trees of 128 and 1,024 hosts
 //! plimsoll-benches scaling         fat-trees of 128 to 65,536 hosts, on one thread and on several
 //! plimsoll-benches approximate     approximate runs beside whole ones
 //! plimsoll-benches one s3          one run, in its own process, as JSON: the other commands start it
@@ -22,6 +23,7 @@ mod one;
 mod ports;
 mod process;
 mod scaling;
+mod transports;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -68,6 +70,15 @@ enum Command {
         #[arg(long)]
         only: Option<String>,
     },
+    /// The speed of a packet-hop by transport, beside S3's (Markdown).
+    Transports {
+        /// Timed pairs of runs of each; the table shows medians. With 0 only instructions are counted.
+        #[arg(long, default_value_t = 5)]
+        rounds: u32,
+        /// Measure only this variant of `scenarios/transports.toml`.
+        #[arg(long)]
+        only: Option<String>,
+    },
     /// Fat-trees of 128 to 65,536 hosts: time, memory, and the speed-up by threads (Markdown).
     Scaling {
         /// Threads to compare with one.
@@ -98,6 +109,7 @@ fn main() -> Result<()> {
         Some(Command::Scaling { threads, rounds }) => scaling::run(rounds, threads),
         Some(Command::Approximate { pods, threads }) => approximate::run(pods, threads),
         Some(Command::Ports { rounds, only }) => ports::run(rounds, only.as_deref()),
+        Some(Command::Transports { rounds, only }) => transports::run(rounds, only.as_deref()),
         Some(Command::Instructions { update }) => instructions::run(update),
         None => {
             let plan = compare::Plan {

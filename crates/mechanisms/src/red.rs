@@ -222,6 +222,8 @@ pub enum Verdict {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Red {
     params: RedParams,
+    /// Marks are independent, and the average is the present queue.
+    has_no_memory: bool,
     /// The average of the bytes that wait.
     average: f64,
     /// Arrivals since the last mark or drop, and their bytes.
@@ -238,8 +240,10 @@ pub struct Red {
 impl Red {
     /// RED on an empty queue in front of a link of rate `link`.
     pub fn new(params: &RedParams, link: Rate) -> Red {
+        let is_present = params.weight == 1.0 || params.marks_at_dequeue();
         Red {
             params: params.for_link(link),
+            has_no_memory: params.marks == MarkSpacing::Independent && is_present,
             average: 0.0,
             count: 0,
             count_bytes: 0,
@@ -259,14 +263,26 @@ impl Red {
         ect: bool,
         draw: impl FnOnce() -> u64,
     ) -> Verdict {
+        let is_full = self.params.limit.is_some_and(|limit| queue_bytes_before >= limit.get());
+        if self.has_no_memory {
+            self.average = queue_bytes_before as f64;
+            // With marks at dequeue, what it leaves behind decides.
+            let may_mark = ect && !self.params.marks_at_dequeue();
+            let is_marked = may_mark
+                && queue_bytes_before > self.params.min.get()
+                && Chance::of(self.base_probability()).hits(draw);
+            return match is_full {
+                true => Verdict::Drop,
+                false if is_marked => Verdict::Mark,
+                false => Verdict::Pass,
+            };
+        }
         self.update_average(now, queue_bytes_before);
         self.count += 1;
         self.count_bytes += packet_bytes;
 
         let mut verdict = Verdict::Pass;
-        if self.params.marks_at_dequeue() {
-            // Decided when it leaves.
-        } else if self.params.marks == MarkSpacing::Independent {
+        if self.params.marks == MarkSpacing::Independent {
             let is_above = ect && self.average > self.params.min.get() as f64;
             if is_above && Chance::of(self.base_probability()).hits(draw) {
                 verdict = Verdict::Mark;
@@ -282,11 +298,16 @@ impl Red {
             self.restart_count();
             verdict = if self.params.ecn && ect { Verdict::Mark } else { Verdict::Drop };
         }
-        if self.params.limit.is_some_and(|limit| queue_bytes_before >= limit.get()) {
+        if is_full {
             self.restart_count();
             verdict = Verdict::Drop;
         }
         verdict
+    }
+
+    /// Returns whether each decision depends on the queue of that moment alone.
+    pub fn has_no_memory(&self) -> bool {
+        self.has_no_memory
     }
 
     /// Returns whether packets are judged by the queue that they leave behind.

@@ -35,7 +35,7 @@ use plimsoll_units::Time;
 
 use super::bucket_sort::BucketSort;
 use super::key::Key;
-use super::ties::rank;
+use super::ties::{rank, ranks};
 use super::wheel::Wheel;
 
 /// Pending events, popped in the order of `(time, rank)`.
@@ -242,7 +242,8 @@ impl Calendar {
         if self.front.windows(2).any(|pair| pair[0].is_tied_with(pair[1])) {
             let begins = self.begins;
             for tied in self.front.chunk_by_mut(|a, b| a.is_tied_with(*b)) {
-                tied.sort_unstable_by_key(|key| Reverse(rank(key.at(begins), key.owner())));
+                let rank = ranks(tied[0].at(begins));
+                tied.sort_unstable_by_key(|key| Reverse(rank(key.owner())));
             }
         }
     }
@@ -278,8 +279,8 @@ impl Calendar {
 
     #[cold]
     fn is_after_in_tie(&self, key: Key, other: Key) -> bool {
-        let at = key.at(self.begins);
-        rank(at, key.owner()) > rank(at, other.owner())
+        let rank = ranks(key.at(self.begins));
+        rank(key.owner()) > rank(other.owner())
     }
 
     #[cold]
@@ -287,7 +288,7 @@ impl Calendar {
         let front = self.front.last().map(|key| (key.at(self.begins), key.owner()));
         let (at, order, owner) = self.late.first()?;
         let comes = match front {
-            Some((front, owner)) if (front, rank(front, owner)) < (at, order) => (front, owner),
+            Some((front, owner)) if front < at || front == at && rank(at, owner) < order => (front, owner),
             _ => (at, owner),
         };
         if comes.0 > last {

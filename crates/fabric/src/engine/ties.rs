@@ -15,7 +15,14 @@ use plimsoll_units::Time;
 /// Returns the rank of the owner `owner` among the events of the instant `at`; the smallest is first.
 #[inline]
 pub(super) fn rank(at: Time, owner: u32) -> u32 {
-    (owner ^ pad(at)).wrapping_mul(SPREAD)
+    ranks(at)(owner)
+}
+
+/// Returns the rank of each owner among the events of the instant `at`.
+#[inline]
+pub(super) fn ranks(at: Time) -> impl Fn(u32) -> u32 {
+    let pad = pad(at);
+    move |owner| (owner ^ pad).wrapping_mul(SPREAD)
 }
 
 /// Returns 32 bits that depend on an instant. Two rounds: times of one lattice differ by a constant, which a single

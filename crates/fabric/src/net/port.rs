@@ -49,8 +49,14 @@ const PLAIN: u8 = 0;
 const ACCOUNTS: u8 = 1;
 /// A port whose only mechanism is a shared buffer.
 const SHARES: u8 = 2;
+/// A port that trims, and whose only other mechanism may be a marker without memory.
+const TRIMS: u8 = 3;
+/// A port whose mechanisms are flow control, and a marker without memory or a stamper.
+const LOSSLESS: u8 = 4;
+/// A NIC for whose queue senders wait, and whose only other mechanism may be flow control.
+const ROOM: u8 = 5;
 /// A port that may have all mechanisms.
-const ANY: u8 = 3;
+const ANY: u8 = 6;
 
 /// A port's part in a buffer memory that all ports of its switch share. A packet takes its bytes when it is
 /// admitted and gives them back when it starts to be sent, or when it has been sent if the limit counts the

@@ -53,25 +53,29 @@ impl BufferPeaks {
         }
     }
 
-    /// Returns whether merging `other` may change these peaks: never if it uses neither shared memory nor headroom, and
-    /// its headroom is at least the one that is known.
+    /// Returns whether merging `other` may change these peaks: never if it is no closer to its threshold, uses no
+    /// headroom, and its headroom is at least the one that is known.
     #[inline]
     fn may_change(&self, other: &BufferPeaks) -> bool {
-        other.shared > 0
+        self.is_below(other)
             || other.headroom > 0
             || self.threshold == 0
             || self.headroom_size == 0
             || other.headroom_size < self.headroom_size
     }
 
+    /// Returns whether the shared bytes of `other` are a larger share of their threshold.
+    #[inline]
+    fn is_below(&self, other: &BufferPeaks) -> bool {
+        u128::from(other.shared) * u128::from(self.threshold)
+            > u128::from(self.shared) * u128::from(other.threshold)
+    }
+
     /// Merges the peaks of another switch, or of the same after that.
     pub fn merge(&mut self, other: BufferPeaks) {
         let own = (self.headroom, self.headroom_size);
         (self.headroom, self.headroom_size) = fuller(own, (other.headroom, other.headroom_size));
-        let of_self = u128::from(self.shared) * u128::from(other.threshold);
-        if u128::from(other.shared) * u128::from(self.threshold) > of_self
-            || self.threshold == 0 && self.shared == 0
-        {
+        if self.is_below(&other) || self.threshold == 0 && self.shared == 0 {
             (self.shared, self.threshold) = (other.shared, other.threshold);
         }
     }
@@ -211,6 +215,9 @@ impl IngressBuffers {
         let before = self.plan.shared_part(account.held);
         account.held -= bytes - of_headroom;
         self.shared_used -= before - self.plan.shared_part(account.held);
+        if self.paused.is_empty() {
+            return;
+        }
         // Memory that is given back raises the threshold of all.
         let (plan, accounts, used) = (&self.plan, &mut self.accounts, self.shared_used);
         self.paused.retain(|&(ingress, priority)| {
@@ -237,18 +244,23 @@ impl IngressBuffers {
         bytes: u64,
         mut signal: impl FnMut(u16, Signal),
     ) {
-        let account = &self.accounts[usize::from(ingress)][usize::from(priority)];
-        // Within the reserve, while no sender is paused, only the use of the memory could be noted.
-        if account.held + bytes <= self.plan.reserve && account.headroom == 0 && self.paused.is_empty() {
-            if self.plan.lossless.has(priority) {
-                let threshold = self.plan.threshold_bytes(self.shared_used);
-                let headroom_size = self.plan.headroom[usize::from(ingress)];
-                let peaks = BufferPeaks { shared: 0, threshold, headroom: 0, headroom_size };
+        let (plan, account) = (&self.plan, &self.accounts[usize::from(ingress)][usize::from(priority)]);
+        // Without headroom, and while no sender is paused, only the use of the memory is noted.
+        if account.headroom == 0 && self.paused.is_empty() && self.fits(account, bytes) {
+            if !plan.lossless.has(priority) {
+                return;
+            }
+            let shared = plan.shared_part(account.held + bytes);
+            let used = self.shared_used + shared - plan.shared_part(account.held);
+            let threshold = plan.threshold_bytes(used);
+            if shared == 0 || shared < threshold {
+                let headroom_size = plan.headroom[usize::from(ingress)];
+                let peaks = BufferPeaks { shared, threshold, headroom: 0, headroom_size };
                 if self.peaks.may_change(&peaks) {
                     self.peaks.merge(peaks);
                 }
+                return;
             }
-            return;
         }
         if let Some(pause) = self.on_arrival(ingress, egress, priority, bytes) {
             signal(ingress, pause);

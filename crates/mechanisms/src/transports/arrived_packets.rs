@@ -28,6 +28,11 @@ impl ArrivedPackets {
 
     /// Takes a packet with `len` bytes that has not arrived before. Returns the bytes newly in order.
     pub(super) fn take(&mut self, number: u64, len: u32) -> u64 {
+        if number == self.next && self.ahead.is_empty() {
+            self.next += 1;
+            self.offset += u64::from(len);
+            return len.into();
+        }
         let (before, place) = (self.offset, (number - self.next) as usize);
         if self.ahead.len() <= place {
             self.ahead.resize(place + 1, 0);
@@ -40,6 +45,17 @@ impl ArrivedPackets {
             self.waiting -= 1;
         }
         self.offset - before
+    }
+
+    /// Returns which of the 64 packets from `first` on have arrived, the first in the lowest bit.
+    pub(super) fn map_from(&self, first: u64) -> u64 {
+        let in_order = self.next.saturating_sub(first);
+        if in_order >= u64::from(u64::BITS) {
+            return u64::MAX;
+        }
+        let beyond = self.ahead.iter().skip(first.saturating_sub(self.next) as usize);
+        let bits = (in_order..u64::from(u64::BITS)).zip(beyond);
+        bits.fold((1 << in_order) - 1, |map, (bit, len)| map | u64::from(*len > 0) << bit)
     }
 
     /// Returns the number of the first packet that has not arrived.
@@ -67,9 +83,13 @@ mod tests {
         let mut arrived = ArrivedPackets::default();
         assert_eq!((arrived.take(1, 10), arrived.take(3, 7), arrived.waiting()), (0, 0, 2));
         assert!(arrived.has(1) && !arrived.has(0) && !arrived.has(2) && !arrived.has(9));
+        assert_eq!([0, 1, 3, 4].map(|first| arrived.map_from(first)), [0b1010, 0b101, 0b1, 0]);
         assert_eq!((arrived.take(0, 10), arrived.next(), arrived.waiting()), (20, 2, 1));
         assert_eq!((arrived.take(2, 10), arrived.next(), arrived.offset()), (17, 4, 37));
         assert!(arrived.has(0));
+        assert_eq!([0, 3, 4].map(|first| arrived.map_from(first)), [0b1111, 0b1, 0]);
+        (4..70).for_each(|number| _ = arrived.take(number, 10));
+        assert_eq!([5, 6, 7].map(|first| arrived.map_from(first)), [u64::MAX, u64::MAX, u64::MAX >> 1]);
     }
 
     #[test]

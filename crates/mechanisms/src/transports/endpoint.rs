@@ -172,6 +172,13 @@ impl Endpoint {
         of_each!(self, config, _ => false, end, own => end.offers_data(own, now))
     }
 
+    /// Returns whether nothing is to be sent before something arrives, is written or granted, or the deadline passes;
+    /// false where that is not known.
+    #[inline]
+    pub fn is_quiet(&self) -> bool {
+        of_each!(self, _ => false, end => end.is_quiet())
+    }
+
     /// Returns the new data that segmentation offload may hold back; `None` if there is none, and where a
     /// NIC cuts messages into packets.
     pub fn offer(&self, config: &TcpConfig) -> Option<Offer> {

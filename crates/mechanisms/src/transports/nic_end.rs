@@ -28,6 +28,11 @@ pub trait NicEnd {
     /// Returns whether the next segment that leaves now has data.
     fn offers_data(&self, config: &Self::Config, now: Time) -> bool;
 
+    /// Returns whether nothing is to be sent before something arrives, is written or granted, or the deadline passes.
+    fn is_quiet(&self) -> bool {
+        false
+    }
+
     /// Returns whether packets are outstanding and none may be sent before an answer arrives, or the timeout.
     fn awaits_answer(&self, config: &Self::Config) -> bool;
 

@@ -58,6 +58,8 @@ pub(super) struct SentPackets {
     written: u64,
     /// The ends of the messages that are not acknowledged to their last byte.
     ends: VecDeque<u64>,
+    /// The end of the message of which a packet is made next; `max` if there is none.
+    next_end: u64,
     /// The end of what was sent at least once, and of what is acknowledged.
     max: u64,
     una: u64,
@@ -79,6 +81,12 @@ impl SentPackets {
     pub(super) fn write(&mut self, bytes: u64) {
         self.written += bytes;
         self.ends.push_back(self.written);
+        self.find_next_end();
+    }
+
+    fn find_next_end(&mut self) {
+        let next = self.ends.get(self.ends.partition_point(|end| *end <= self.max));
+        self.next_end = next.copied().unwrap_or(self.max);
     }
 
     // ---- feedback ----
@@ -166,11 +174,8 @@ impl SentPackets {
 
     /// Returns the next new packet, of at most `payload` bytes.
     pub(super) fn next_new(&self, payload: u64) -> Option<NextPacket> {
-        if self.max == self.written {
-            return None;
-        }
-        let end = self.ends[self.ends.partition_point(|end| *end <= self.max)];
-        Some(NextPacket { repeats: None, offset: self.max, len: (end - self.max).min(payload) })
+        let len = (self.next_end - self.max).min(payload);
+        (len > 0).then_some(NextPacket { repeats: None, offset: self.max, len })
     }
 
     /// Sends `next`, which must be the present [`next_lost`](SentPackets::next_lost) or
@@ -190,6 +195,9 @@ impl SentPackets {
             let (len, state) = (len as u16, State::InFlight);
             self.packets.push_back(SentPacket { offset, len, state, entropy, transmissions: 1, at: now });
             self.max = offset + u64::from(len);
+            if self.max == self.next_end {
+                self.find_next_end();
+            }
             1
         };
         self.in_order.push_back((number, transmissions));

@@ -12,6 +12,7 @@ use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::{HostId, PortId};
 use plimsoll_mechanisms::transports::Endpoint;
 use plimsoll_mechanisms::transports::credit::CreditWant;
+use plimsoll_mechanisms::transports::uet::Pdc;
 use plimsoll_traffic::ConnectionEnd as End;
 use plimsoll_units::{Span, Time};
 
@@ -20,20 +21,9 @@ use super::host_credit::HostCredit;
 use crate::sim_hooks::SimFabric;
 
 impl Hosts {
-    /// Prepares an end for sending: one of Ultra Ethernet is told how many senders share its NIC, and an answer of NDP
-    /// may hold a pull.
-    fn prepare_credit(&mut self, now: Time, fabric: &SimFabric, number: u32, end: End) {
-        let Some(open) = self.connections.get_mut(number) else { return };
-        let (host, config) = (open.host(end), &self.transports.get(open.transport).ndp);
-        let Endpoint::Ndp(ndp) = &mut open.half(end).endpoint else { return self.share_nic(number, end) };
-        let pacer = &mut self.credit[host.0 as usize].pacer;
-        if pacer.is_free(now) && ndp.pulls_in_answer() {
-            pacer.pay(now, config.pull_interval(fabric.network().link(PortId(host.0)).rate));
-        }
-    }
-
-    /// Prepares an end whose receivers grant what it sends, before it sends. Returns whether it has sent: an end of
-    /// Homa, by its host's own queue.
+    /// Prepares an end whose receivers grant what it sends, before it sends: one of Ultra Ethernet is told how many
+    /// senders share its NIC, and an answer of NDP may hold a pull. Returns whether it has sent: an end of Homa, by its
+    /// host's own queue.
     #[cold]
     pub(super) fn prepare_grants(
         &mut self,
@@ -42,52 +32,52 @@ impl Hosts {
         number: u32,
         end: End,
     ) -> bool {
-        let Some(open) = self.connections.get(number) else { return false };
-        match &open.half_of(end).endpoint {
-            Endpoint::Tcp(_) | Endpoint::Roce(_) => {}
-            Endpoint::Uet(_) | Endpoint::Ndp(_) => self.prepare_credit(now, fabric, number, end),
-            Endpoint::Homa(_) => self.send_homa(now, fabric, number, end),
-        }
-        matches!(self.connections.get(number), Some(open) if matches!(open.half_of(end).endpoint, Endpoint::Homa(_)))
-    }
-
-    /// Tells an end how many senders share its NIC, itself included, before it sends.
-    fn share_nic(&mut self, number: u32, end: End) {
-        let Some(open) = self.connections.get_mut(number) else { return };
+        let Some(open) = self.connections.get_mut(number) else { return false };
         let host = open.host(end);
-        let Endpoint::Uet(pdc) = &mut open.half(end).endpoint else { return };
-        let senders = &mut self.credit[host.0 as usize].senders;
-        if let Some(begins) = pdc.data_change() {
-            *senders = if begins { *senders + 1 } else { *senders - 1 };
+        let transport = open.transport;
+        match &mut open.half(end).endpoint {
+            Endpoint::Tcp(_) | Endpoint::Roce(_) => {}
+            Endpoint::Uet(pdc) => share_nic(&mut self.credit[host.0 as usize], pdc),
+            Endpoint::Ndp(ndp) => {
+                let pacer = &mut self.credit[host.0 as usize].pacer;
+                if pacer.is_free(now) && ndp.pulls_in_answer() {
+                    let rate = fabric.network().link(PortId(host.0)).rate;
+                    pacer.pay(now, self.transports.get(transport).ndp.pull_interval(rate));
+                }
+            }
+            Endpoint::Homa(_) => {
+                self.send_homa(now, fabric, number, end);
+                return true;
+            }
         }
-        pdc.set_share(*senders);
+        false
     }
 
     /// Puts an end that has sent what it may on its host's lists.
     pub(super) fn settle_credit(&mut self, now: Time, fabric: &mut SimFabric, number: u32, end: End) {
-        self.share_nic(number, end);
         let Some(open) = self.connections.get_mut(number) else { return };
         let (host, config) = (open.host(end), self.transports.get(open.transport));
-        let HostCredit { pacer, rate, .. } = &mut self.credit[host.0 as usize];
+        let credit = &mut self.credit[host.0 as usize];
         let want = match &mut open.half(end).endpoint {
             Endpoint::Uet(pdc) => {
+                share_nic(credit, pdc);
                 if let Some(network) = pdc.oversubscription(&config.uet)
                     && let Some(arrived) = pdc.take_arrived()
                 {
-                    rate.on_arrivals(now, network, arrived);
+                    credit.rate.on_arrivals(now, network, arrived);
                 }
                 pdc.enlists(&config.uet)
             }
             Endpoint::Ndp(ndp) => {
                 if ndp.withdraws() {
-                    pacer.withdraw(&(number, end));
+                    credit.pacer.withdraw(&(number, end));
                 }
                 ndp.enlists().then_some(CreditWant::Backlog)
             }
             Endpoint::Tcp(_) | Endpoint::Roce(_) | Endpoint::Homa(_) => None,
         };
         if let Some(want) = want {
-            pacer.enlist((number, end), want);
+            credit.pacer.enlist((number, end), want);
             self.arm_credit(now, fabric, host);
         }
     }
@@ -135,6 +125,14 @@ impl Hosts {
             fabric.schedule(due, Owner::new(OwnerKind::Receive, CREDIT_EVENTS + host.0));
         }
     }
+}
+
+/// Tells an end how many senders share its NIC, itself included.
+fn share_nic(credit: &mut HostCredit, pdc: &mut Pdc) {
+    if let Some(begins) = pdc.data_change() {
+        credit.senders = if begins { credit.senders + 1 } else { credit.senders - 1 };
+    }
+    pdc.set_share(credit.senders);
 }
 
 /// The quanta for whose time a grant waits at least.

@@ -196,7 +196,11 @@ impl Hosts {
         let (workload, transport) = (connection.workload, self.transports.get(connection.transport));
         let mut wake = Time::MAX;
         let mut successor = None;
+        let is_quiet = takes_credit && self.classes.is_none() && connection.half(end).endpoint.is_quiet();
         loop {
+            if is_quiet {
+                break;
+            }
             let half = connection.half(end);
             if self.rules.holds_back {
                 let full_size = transport.segment + u64::from(transport.header_bytes);
@@ -208,20 +212,19 @@ impl Hosts {
                         !self.rules.backpressure || fabric.class_has_room(now, src, dst, path, full_size)
                     }
                     Endpoint::Uet(_) | Endpoint::Ndp(_) => {
-                        !half.endpoint.awaits_nic(transport, now) || fabric.nic_is_clear(src, half.priority)
+                        fabric.nic_is_clear(src, half.priority) || !half.endpoint.awaits_nic(transport, now)
                     }
                     // Its own queue of the host holds it back.
                     Endpoint::Homa(_) => true,
                     Endpoint::Roce(_) => {
-                        let awaits_nic = half.endpoint.awaits_nic(transport, now);
-                        if awaits_nic
-                            && let Some(limit) = transport.roce.params.nic.active
+                        if let Some(limit) = transport.roce.params.nic.active
+                            && half.endpoint.awaits_nic(transport, now)
                             && !self.active.admits(src, limit, (number, end))
                         {
                             half.blocked = true;
                             break;
                         }
-                        !awaits_nic || fabric.nic_is_clear(src, half.priority)
+                        fabric.nic_is_clear(src, half.priority) || !half.endpoint.awaits_nic(transport, now)
                     }
                 };
                 if !has_room {

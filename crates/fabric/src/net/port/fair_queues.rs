@@ -13,6 +13,8 @@ pub struct FairQueues {
     quantum: u64,
     /// The flows in the order of their turns.
     turns: VecDeque<FlowQueue>,
+    /// The memory of the last flow without packets, for the next one that has some.
+    spare: VecDeque<Waiting>,
 }
 
 /// The waiting packets of a flow.
@@ -41,7 +43,8 @@ impl FairQueues {
         if let Some(queue) = self.turns.iter_mut().find(|queue| queue.flow == flow) {
             queue.packets.push_back(waiting);
         } else {
-            let packets = VecDeque::from([waiting]);
+            let mut packets = std::mem::take(&mut self.spare);
+            packets.push_back(waiting);
             self.turns.push_back(FlowQueue { flow, deficit: self.quantum, packets });
         }
     }
@@ -63,7 +66,7 @@ impl FairQueues {
         let waiting = first.packets.pop_front_if(|waiting| pause.may(waiting.priority))?;
         first.deficit -= u64::from(waiting.size);
         if first.packets.is_empty() {
-            self.turns.pop_front();
+            self.spare = self.turns.pop_front().map(|flow| flow.packets).unwrap_or_default();
         }
         Some(waiting)
     }

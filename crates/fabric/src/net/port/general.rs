@@ -22,7 +22,10 @@ use super::class_queues::{ClassQueues, ClassSignal};
 use super::discipline::Discipline;
 use super::marking::{Marker, Verdict};
 use super::waiting::{Leaving, Waiting};
-use super::{ACCOUNTS, ANY, HeadPacer, PLAIN, PortConfig, PortRules, SHARES, SharedRoom, Stamper, Trimmer};
+use super::{
+    ACCOUNTS, ANY, HeadPacer, LOSSLESS, PLAIN, PortConfig, PortRules, ROOM, SHARES, SharedRoom, Stamper,
+    TRIMS, Trimmer,
+};
 use crate::net::{Notes, Packet, PathClass, PortId, QueueMeter, Sink, Slot, WaitPlace};
 
 /// A port that decides at each departure. Fields read for every packet come first, in the port's cache line, and the
@@ -49,7 +52,8 @@ pub struct General {
     asked_for_end: bool,
     /// The end of a transmission has an effect even if no packet waits, or may be observed.
     ends_matter: bool,
-    /// The mechanisms that the port has: [`PLAIN`], [`ACCOUNTS`], [`SHARES`] or [`ANY`].
+    /// The mechanisms that the port has: [`PLAIN`], [`ACCOUNTS`], [`SHARES`], [`TRIMS`], [`LOSSLESS`],
+    /// [`ROOM`] or [`ANY`].
     kind: u8,
     /// The discipline decides on arriving packets.
     limits_itself: bool,
@@ -98,23 +102,45 @@ struct GeneralExtras {
     meter: Option<Box<QueueMeter>>,
 }
 
+/// Calls a method in its instance for the kind of the port.
+macro_rules! of_kind {
+    ($self:ident, $method:ident($($argument:expr),*)) => {
+        match $self.kind {
+            PLAIN => $self.$method::<PLAIN>($($argument),*),
+            ACCOUNTS => $self.$method::<ACCOUNTS>($($argument),*),
+            SHARES => $self.$method::<SHARES>($($argument),*),
+            TRIMS => $self.$method::<TRIMS>($($argument),*),
+            LOSSLESS => $self.$method::<LOSSLESS>($($argument),*),
+            ROOM => $self.$method::<ROOM>($($argument),*),
+            _ => $self.$method::<ANY>($($argument),*),
+        }
+    };
+}
+
 impl General {
     pub(super) fn new(config: PortConfig) -> General {
         // Packets that join and leave the queue are counted beyond their bytes, so that each packet has to do both.
-        let counts_waiting = config.marker.as_ref().is_some_and(Marker::counts_waiting);
+        let has_memory = config.marker.as_ref().is_some_and(|marker| !marker.has_no_memory());
+        let counts_waiting = has_memory && config.marker.as_ref().is_some_and(Marker::counts_waiting);
+        let limits_itself = config.discipline.has_limits();
         let ends_matter = config.announces_room || !config.discipline.is_idle_when_empty();
-        let has_more = ends_matter
+        let has_more = !config.discipline.is_idle_when_empty()
             || config.discipline.holds_back()
             || config.changes
-            || config.marker.is_some()
+            || has_memory
             || config.phantom_queue.is_some()
-            || config.stamper.is_some()
             || config.pacer.is_some()
             || config.meter.is_some();
-        let kind = match (has_more, config.accounts, config.shared.is_some()) {
-            (false, false, false) => PLAIN,
-            (false, true, false) => ACCOUNTS,
-            (false, false, true) => SHARES,
+        let has = (config.announces_room, config.accounts, config.shared.is_some(), config.marker.is_some());
+        let kind = match has {
+            _ if has_more => ANY,
+            (false, true, false, marks) if !limits_itself && (marks || config.stamper.is_some()) => LOSSLESS,
+            _ if config.stamper.is_some() => ANY,
+            (false, false, false, _) if matches!(config.discipline, Discipline::Trimming(_)) => TRIMS,
+            (false, false, false, false) => PLAIN,
+            (false, true, false, false) => ACCOUNTS,
+            (false, false, true, false) => SHARES,
+            (true, _, false, false) if !limits_itself => ROOM,
             _ => ANY,
         };
         // What else reads or stops this port, or waits for it, would see the packets that should have left.
@@ -126,8 +152,15 @@ impl General {
             && !config.counts_drain_bytes
             && config.pacer.is_none();
         let ends_matter = ends_matter || config.shared.is_some() && !settles;
-        let limits_itself = config.discipline.has_limits();
         let passes_up_to = if counts_waiting { 0 } else { config.discipline.passes_up_to() };
+        let marks_when_idle = config.rules.on_enqueue(0, 0) != Verdict::Pass || config.rules.on_dequeue(0, 0);
+        // What an idle port of these kinds may refuse or mark does not pass, as nothing else is asked.
+        let passes_up_to = match (kind, &config.discipline) {
+            (PLAIN | TRIMS, _) if marks_when_idle => 0,
+            (TRIMS, Discipline::Trimming(queues)) => queues.room_when_idle().min(passes_up_to),
+            (PLAIN, _) => config.rules.limit.room_when_idle().min(passes_up_to),
+            _ => passes_up_to,
+        };
         let extras = GeneralExtras {
             marker: config.marker.map(Box::new),
             shared: config.shared,
@@ -170,16 +203,13 @@ impl General {
     /// end; `None` if it must take [`on_arrival`](Self::on_arrival).
     #[inline]
     pub(super) fn pass(&mut self, now: Time, packet: &Packet) -> Option<Time> {
-        let size = u64::from(packet.size);
-        let passes = self.kind == PLAIN
-            && !self.limits_itself
-            && self.passes(now, packet.size, packet.priority)
-            && self.has_room_now(now, size)
-            && self.rules.on_enqueue(0, 0) == Verdict::Pass
-            && !self.rules.on_dequeue(0, 0);
+        let passes = matches!(self.kind, PLAIN | TRIMS) && self.passes(now, packet.size, packet.priority);
         passes.then(|| {
             self.in_service_bytes = packet.size;
-            self.busy_until = now + self.rules.byte_time.span(size);
+            self.busy_until = now + self.rules.byte_time.span(u64::from(packet.size));
+            if self.kind == TRIMS {
+                self.rest.discipline.on_passing(packet);
+            }
             self.asked_for_end = false;
             self.busy_until + self.rules.propagation
         })
@@ -198,21 +228,11 @@ impl General {
     }
 
     pub(super) fn on_arrival(&mut self, id: PortId, now: Time, slot: Slot, sink: &mut impl Sink) {
-        match self.kind {
-            PLAIN => self.arrive::<PLAIN>(id, now, slot, sink),
-            ACCOUNTS => self.arrive::<ACCOUNTS>(id, now, slot, sink),
-            SHARES => self.arrive::<SHARES>(id, now, slot, sink),
-            _ => self.arrive::<ANY>(id, now, slot, sink),
-        }
+        of_kind!(self, arrive(id, now, slot, sink));
     }
 
     pub(super) fn on_due(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
-        match self.kind {
-            PLAIN => self.start_due::<PLAIN>(id, now, sink),
-            ACCOUNTS => self.start_due::<ACCOUNTS>(id, now, sink),
-            SHARES => self.start_due::<SHARES>(id, now, sink),
-            _ => self.start_due::<ANY>(id, now, sink),
-        }
+        of_kind!(self, start_due(id, now, sink));
     }
 
     /// Carries out the departures that are due at `now`, each at its own time, if they are decided late.
@@ -220,12 +240,7 @@ impl General {
         if !self.settles {
             return;
         }
-        match self.kind {
-            PLAIN => self.catch_up::<PLAIN>(id, now, sink),
-            ACCOUNTS => self.catch_up::<ACCOUNTS>(id, now, sink),
-            SHARES => self.catch_up::<SHARES>(id, now, sink),
-            _ => self.catch_up::<ANY>(id, now, sink),
-        }
+        of_kind!(self, catch_up(id, now, sink));
         if self.waiting > 0 {
             sink.waits(id);
         }
@@ -295,12 +310,18 @@ impl General {
     /// Decides on the packet in `slot`.
     #[inline]
     fn admit<const KIND: u8>(&mut self, id: PortId, now: Time, slot: Slot, sink: &mut impl Sink) -> Verdict {
+        if KIND == TRIMS {
+            return self.admit_or_trim(id, now, slot, sink);
+        }
         if KIND == ANY || self.limits_itself {
             return self.admit_by_mechanisms::<KIND>(id, now, slot, sink);
         }
         let size = u64::from(sink.packet(slot).size);
         if !self.has_room_now(now, size) || self.shares::<KIND>() && !self.take_shared(slot, sink) {
             return Verdict::Drop;
+        }
+        if KIND == LOSSLESS {
+            return self.mark_or_discard(now, sink.packet(slot));
         }
         self.rules.on_enqueue(self.waiting as usize, self.waiting_bytes)
     }
@@ -480,7 +501,7 @@ impl General {
     /// Returns whether flow control counts the packets that enter and leave the queue.
     #[inline(always)]
     fn accounts<const KIND: u8>(&self) -> bool {
-        KIND == ACCOUNTS || KIND == ANY && self.rest.extras.accounts
+        matches!(KIND, ACCOUNTS | LOSSLESS) || matches!(KIND, ROOM | ANY) && self.rest.extras.accounts
     }
 
     /// Returns whether the port has a part in a shared buffer.
@@ -499,17 +520,23 @@ impl General {
     }
 
     /// Starts the next transmission if the link is free.
+    #[inline]
     fn start_due<const KIND: u8>(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
-        if self.busy_until > now || (self.waiting == 0 && !self.ends_matter) {
-            return;
+        if self.busy_until <= now && (self.waiting > 0 || self.ends_matter) {
+            self.start_next::<KIND>(id, now, sink);
         }
+    }
+
+    /// Starts the next transmission, as the link is free.
+    #[inline(never)]
+    fn start_next<const KIND: u8>(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
         let is_idle = self.waiting == 0 && self.rest.discipline.is_idle_when_empty();
-        let next = if is_idle { None } else { self.pop(id, now, sink) };
+        let next = if is_idle { None } else { self.pop::<KIND>(id, now, sink) };
         if self.shares::<KIND>() {
             self.on_departure(next.as_ref().map_or(0, |next| u64::from(next.waiting.size)), sink);
         }
         let Some(next) = next else {
-            if KIND == ANY {
+            if matches!(KIND, ROOM | ANY) {
                 self.on_nothing_to_send(id, now, sink);
             }
             return;
@@ -553,7 +580,7 @@ impl General {
     #[inline]
     fn transmit<const KIND: u8>(&mut self, id: PortId, now: Time, leaving: &Leaving, sink: &mut impl Sink) {
         let Leaving { waiting: Waiting { slot, since, mut size, draws, .. }, mark } = *leaving;
-        if let Some(GeneralExtras { stamper: Some(_), .. }) = self.extras::<KIND>() {
+        if matches!(KIND, LOSSLESS | ANY) && self.rest.extras.stamper.is_some() {
             size = self.stamp(now, slot, since, sink);
         }
         let bytes = u64::from(size);
@@ -561,7 +588,7 @@ impl General {
         let marks = mark || self.rules.on_dequeue(self.waiting as usize, self.waiting_bytes);
         let mut start = now;
         let mut marked = marks && packet.mark();
-        if KIND == ANY {
+        if matches!(KIND, TRIMS | ANY) {
             let data_bytes = self.rest.discipline.data_bytes(self.waiting_bytes);
             if let Some(marker) = &mut self.rest.extras.marker {
                 marked |= marker.on_dequeue(data_bytes) && packet.mark();
@@ -601,7 +628,7 @@ impl General {
         }
         sink.transmit(id, busy_until + propagation, slot);
         self.call_when_free(id, now, sink);
-        if let Some(GeneralExtras { announces_room: true, .. }) = self.extras::<KIND>() {
+        if KIND == ROOM || KIND == ANY && self.rest.extras.announces_room {
             sink.room(id);
         }
     }
@@ -639,7 +666,15 @@ impl General {
     }
 
     /// Removes the packet that is sent next from the queue.
-    fn pop(&mut self, id: PortId, now: Time, sink: &mut impl Sink) -> Option<Leaving> {
+    #[inline]
+    fn pop<const KIND: u8>(&mut self, id: PortId, now: Time, sink: &mut impl Sink) -> Option<Leaving> {
+        if KIND == TRIMS
+            && let Discipline::Trimming(queues) = &mut self.rest.discipline
+        {
+            let next = queues.pop(self.stopped, sink.notes());
+            self.waiting -= u32::from(next.is_some());
+            return next.map(Leaving::unmarked);
+        }
         self.pop_allowed(id, now, self.stopped, sink)
     }
 

@@ -57,6 +57,15 @@ impl Marker {
         }
     }
 
+    /// Returns whether each decision depends on the queue of that moment alone: packets that find the port idle, or no
+    /// room, need not be shown to the marker.
+    pub(super) fn has_no_memory(&self) -> bool {
+        match &self.rule {
+            MarkingRule::Red(red) => red.has_no_memory(),
+            MarkingRule::Wred(_) => false,
+        }
+    }
+
     /// Decides on a packet that finds `bytes` waiting, and room.
     pub(super) fn on_enqueue(&mut self, now: Time, bytes: u64, packet: &Packet) -> Verdict {
         let stream = &mut self.stream;

@@ -54,6 +54,13 @@ impl BufferLimit {
         if is_of_queue || !self.counts_in_service { in_service } else { 0 }
     }
 
+    /// Returns the size of a packet that finds room in an empty queue while nothing is being sent, as all smaller ones
+    /// do; no larger packet need be tried.
+    pub(super) fn room_when_idle(&self) -> u16 {
+        let largest = u16::try_from(self.bytes).unwrap_or(u16::MAX);
+        if self.has_room(0, 0, 0, largest.into()) { largest } else { 0 }
+    }
+
     /// Returns whether a packet of `size` bytes may join `packets` of `bytes` that wait and `in_service` bytes that
     /// are being sent.
     #[inline]

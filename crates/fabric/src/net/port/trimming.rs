@@ -95,7 +95,13 @@ impl TrimmingQueues {
         }
     }
 
+    /// Returns the size of a packet that finds room in either queue of an idle port, as all smaller ones do.
+    pub(super) fn room_when_idle(&self) -> u16 {
+        self.data.limit.room_when_idle().min(self.headers.limit.room_when_idle())
+    }
+
     /// Decides on `packet`, while `in_service` bytes are being sent.
+    #[inline]
     pub(super) fn on_arrival(&self, packet: &Packet, in_service: u64) -> Verdict {
         let is_header = packet.is_header();
         let queue = if is_header { &self.headers } else { &self.data };
@@ -108,6 +114,7 @@ impl TrimmingQueues {
         }
     }
 
+    #[inline]
     pub(super) fn push(&mut self, waiting: Waiting, is_header: bool, notes: &mut Notes) {
         let queue = if is_header { &mut self.headers } else { &mut self.data };
         queue.bytes += u64::from(waiting.size);
@@ -131,6 +138,7 @@ impl TrimmingQueues {
     }
 
     /// Removes the packet that is sent next, among the priorities that `pause` lets through.
+    #[inline]
     pub(super) fn pop(&mut self, pause: PauseState, notes: &Notes) -> Option<Waiting> {
         let nothing_paused = pause.paused().is_empty();
         let may_send = |LimitedQueue { waiting, .. }: &LimitedQueue| {

@@ -129,6 +129,10 @@ impl NicEnd for NdpEnd {
         !self.owes_answer() && self.send.has_packet(config)
     }
 
+    fn is_quiet(&self) -> bool {
+        !self.owes_answer() && !self.has_data()
+    }
+
     fn awaits_answer(&self, config: &NdpConfig) -> bool {
         self.send.awaits_answer(config)
     }

@@ -198,6 +198,10 @@ impl NicEnd for Pdc {
         !self.owes_answer() && self.send.has_packet(config)
     }
 
+    fn is_quiet(&self) -> bool {
+        !self.owes_answer() && !self.has_data()
+    }
+
     fn awaits_answer(&self, config: &UetConfig) -> bool {
         self.send.awaits_answer(config)
     }

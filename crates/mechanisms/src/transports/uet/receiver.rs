@@ -109,16 +109,11 @@ impl ReceiveSide {
             number,
             entropy: cause.entropy,
             base: base as u16,
-            map: self.map_from(base),
+            map: self.packets.map_from(base),
             arrived: self.arrived as u32,
             ahead: self.packets.waiting(),
             ..Feedback::default()
         }
-    }
-
-    /// Returns which of the 64 packets from `base` on have arrived.
-    fn map_from(&self, base: u64) -> u64 {
-        (0..SACK_BITS).filter(|bit| self.packets.has(base + bit)).fold(0, |map, bit| map | 1 << bit)
     }
 
     /// Removes the next answer that is due.

@@ -183,9 +183,11 @@ impl SendSide {
         let first = self.packets.first();
         self.packets.arrive_before(nearest::<16>(next.into(), first));
         let base = nearest::<16>(feedback.base.into(), first);
-        (0..u64::from(u64::BITS))
-            .filter(|bit| feedback.map >> bit & 1 == 1)
-            .for_each(|bit| self.packets.arrives(base + bit));
+        let mut map = feedback.map;
+        while map != 0 {
+            self.packets.arrives(base + u64::from(map.trailing_zeros()));
+            map &= map - 1;
+        }
         self.packets.acknowledge()
     }
 

@@ -3,6 +3,7 @@
 use plimsoll_units::Time;
 
 use super::{General, GeneralExtras};
+use crate::net::port::discipline::Discipline;
 use crate::net::port::marking::Verdict;
 use crate::net::port::waiting::Waiting;
 use crate::net::port::{ANY, SharedRoom};
@@ -51,6 +52,40 @@ impl General {
             Verdict::Mark => {}
         }
         verdict
+    }
+
+    /// Decides on the packet in `slot` where the port trims, and does nothing else before packets leave.
+    #[inline]
+    pub(super) fn admit_or_trim(
+        &mut self,
+        id: PortId,
+        now: Time,
+        slot: Slot,
+        sink: &mut impl Sink,
+    ) -> Verdict {
+        let in_service = self.in_service(now);
+        let packet = sink.packet(slot);
+        let in_queue = match &self.rest.discipline {
+            Discipline::Trimming(queues) => queues.on_arrival(packet, in_service),
+            discipline => discipline.on_arrival(packet, in_service),
+        };
+        if in_queue == Verdict::Drop {
+            return if self.makes_room(id, now, slot, sink) { Verdict::Pass } else { Verdict::Drop };
+        }
+        match &mut self.rest.extras.marker {
+            Some(marker) => marker.on_enqueue(now, self.waiting_bytes, packet),
+            None => self.rules.on_enqueue(self.waiting as usize, self.waiting_bytes),
+        }
+    }
+
+    /// Decides on a packet that finds room where only flow control and a marker decide on arriving packets.
+    #[inline]
+    pub(super) fn mark_or_discard(&mut self, now: Time, packet: &Packet) -> Verdict {
+        match &mut self.rest.extras.marker {
+            _ if self.discarded.has(packet.priority) => Verdict::Drop,
+            Some(marker) => marker.on_enqueue(now, self.waiting_bytes, packet),
+            None => self.rules.on_enqueue(self.waiting as usize, self.waiting_bytes),
+        }
     }
 
     /// Trims a packet, as the one in `slot` finds no room. Returns whether that packet joins the queue now, whole or
