@@ -2381,6 +2381,11 @@ class JobRun(TypedDict, total=False):
     """The costs of a message for its ranks, and with `network = "loggops"` the network. Default nothing."""
     timeline: bool
     """Whether a run keeps the times of each operation (`operations.csv`), which its report draws. Default false."""
+    repeat: RepeatMode
+    """Replays rounds and iterations that repeat in place of simulating them. Default absent: all are simulated."""
+    repeat_every: int
+    """With `repeat = "detect"`, how many rounds (or iterations) stand for each one that is simulated: 2 to 1000000.
+    Default 16."""
     scale_up: ScaleUp
     """The links inside a server. Default absent: each rank is a server."""
 
@@ -4684,6 +4689,11 @@ class JobRunPartial(TypedDict, total=False):
     """The costs of a message for its ranks, and with `network = "loggops"` the network. Default nothing."""
     timeline: bool
     """Whether a run keeps the times of each operation (`operations.csv`), which its report draws. Default false."""
+    repeat: RepeatMode
+    """Replays rounds and iterations that repeat in place of simulating them. Default absent: all are simulated."""
+    repeat_every: int
+    """With `repeat = "detect"`, how many rounds (or iterations) stand for each one that is simulated: 2 to 1000000.
+    Default 16."""
     scale_up: ScaleUpPartial
     """The links inside a server. Default absent: each rank is a server."""
 
@@ -5228,6 +5238,9 @@ Placement = Literal["packed", "random", "rail"]
 
 JobNetwork = Literal["packets", "loggops"]
 """The network that carries the messages between servers."""
+
+RepeatMode = Literal["detect", "exact"]
+"""Which rounds and iterations of a job are replayed in place of simulated."""
 
 Completion = Literal["delivered", "acknowledged"]
 """The event at which a message counts as complete."""
