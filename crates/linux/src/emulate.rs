@@ -9,7 +9,6 @@ use plimsoll_fabric::net::topology::HostNics;
 use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::model::words;
 use plimsoll_scenario::model::{Completion, Model, Rank, Topology};
-use plimsoll_traffic::jobs::run::JobRun;
 use plimsoll_units::{Span, Time};
 
 use crate::agents::agent::{AgentContext, AgentPlan, AgentThreads, Counts};
@@ -133,8 +132,7 @@ pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
     if ports.chain([&model.port.host]).any(|port| port.pfabric().is_some()) && host.rank != Rank::Priority {
         return refuse("host.rank", "a rank that only the transport knows (only `priority`)");
     }
-    let repeats = |run: &JobRun| run.repeat.is_some();
-    if let Some((name, _)) = model.workload.iter().find(|(_, one)| one.params().job_run().is_some_and(repeats)) {
+    if let Some((name, _)) = model.workload.iter().find(|(_, workload)| workload.params().repeats()) {
         return refuse(&format!("workload.{name}.run.repeat"), "a round that is replayed");
     }
     if model.observe.completion != Completion::Delivered {

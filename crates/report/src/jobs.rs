@@ -132,7 +132,8 @@ fn groups(summary: &Summary) -> Option<Grid> {
 /// Says what was simulated of a job that repeats, and how far what was replayed can be trusted.
 fn repeats(of: &str, repeats: &RepeatRecord) -> String {
     let count = |number: u64| grouped(&number.to_string());
-    let share = |all: u64, replayed: u64, what: &str| format!("{} of {} {what}", count(all - replayed), count(all));
+    let share =
+        |all: u64, replayed: u64, what: &str| format!("{} of {} {what}", count(all - replayed), count(all));
     let mut parts = vec![share(repeats.iterations, repeats.replayed_iterations, "iterations")];
     if repeats.rounds > 0 {
         parts.push(share(repeats.rounds, repeats.replayed_rounds, "rounds of those"));

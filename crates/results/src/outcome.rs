@@ -8,8 +8,8 @@ use std::fmt;
 use plimsoll_mechanisms::Mechanism;
 use plimsoll_mechanisms::lossless::{LosslessParams, fuller};
 pub use plimsoll_traffic::record::{
-    ExtraLoad, IterationRecord, MessageRecord, Observation, OperationRecord, QueryRecord, RankRecord, RepeatRecord, Split,
-    Supply, WorkloadInfo,
+    ExtraLoad, IterationRecord, MessageRecord, Observation, OperationRecord, QueryRecord, RankRecord,
+    RepeatRecord, Split, Supply, WorkloadInfo,
 };
 use plimsoll_units::{Bytes, Rate, Span, Time};
 use serde::{Deserialize, Serialize};

@@ -45,7 +45,6 @@ use crate::approximate;
 use crate::build::{BuiltWorld, build};
 use crate::error::RunError;
 use crate::progress::Progress;
-use crate::world::EventObserver;
 
 /// The events on one thread within which it must show that there are many in a lookahead.
 const FIRST_EVENTS: u64 = 1 << 20;
@@ -78,7 +77,7 @@ pub fn run_on(
         drop(alone);
         return run_plan(model, build(model)?, plan, progress);
     }
-    let end = first.end.map_or_else(|| alone.world.run_to_end(progress, &mut ()), Ok)?;
+    let end = first.end.map_or_else(|| alone.world.run_to_end(progress, None), Ok)?;
     Ok(alone.finish(end))
 }
 
@@ -106,7 +105,7 @@ fn first_events(
         !is_dense && !is_cancelled && now.events < FIRST_EVENTS
     };
     built.world.begin();
-    match built.world.run_to_end(&mut watched, &mut load as &mut dyn EventObserver) {
+    match built.world.run_to_end(&mut watched, Some(&mut load)) {
         Err(RunError::Cancelled) if !is_cancelled => Ok(FirstEvents { load, is_dense, end: None }),
         end => Ok(FirstEvents { load, is_dense, end: Some(end?) }),
     }

@@ -132,11 +132,11 @@ fn run_through(
     let step = Span::from_ps((window.length.as_ps() / STEPS).max(1));
     loop {
         if world.finished.is_none() {
-            world.run_until(until.min(world.rules.horizon), progress, &mut ())?;
+            world.run_until(until.min(world.rules.horizon), progress, &mut None)?;
         }
         if let Some(finished) = world.finished {
             world.rules.end_after(finished);
-            world.run_until(until.min(world.rules.horizon), progress, &mut ())?;
+            world.run_until(until.min(world.rules.horizon), progress, &mut None)?;
         }
         let is_over = world.fabric.next_event_time().is_none_or(|next| next > world.rules.horizon);
         if is_over {

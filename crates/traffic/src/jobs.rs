@@ -27,5 +27,6 @@ mod resources;
 mod rounds;
 pub mod run;
 pub mod schedule;
+pub(crate) mod size;
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,6 @@ use crate::check::{WorkloadCheck, WorkloadDemand};
 use crate::facts::NetworkFacts;
 use crate::hosts::{HostName, HostSet};
 use crate::jobs::graph::JobGraph;
-use crate::jobs::run::JobRun;
 use crate::kinds::flow_list::ListedFlow;
 use crate::kinds::request_list::ListedRequest;
 use crate::record::Supply;
@@ -67,9 +66,9 @@ pub trait Kind {
         None
     }
 
-    /// Returns where and how a job runs; `None` for other kinds.
-    fn job_run(&self) -> Option<&JobRun> {
-        None
+    /// Returns whether rounds of a job are replayed.
+    fn repeats(&self) -> bool {
+        false
     }
 
     /// Returns whether a connection of the transport carries the messages, rather than single packets.

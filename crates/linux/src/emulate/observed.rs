@@ -97,8 +97,17 @@ pub(super) fn take(records: Vec<DriverRecords>, outcome: &mut Outcome) {
         outcome.connections.extend(connections);
     }
     all.sort();
-    let Records { messages, queries, observations, extra, iterations, ranks, operations, path_waits: _, repeats: _ } =
-        all;
+    let Records {
+        messages,
+        queries,
+        observations,
+        extra,
+        iterations,
+        ranks,
+        operations,
+        path_waits: _,
+        repeats: _,
+    } = all;
     (outcome.messages, outcome.queries, outcome.observations) = (messages, queries, observations);
     (outcome.extra, outcome.iterations, outcome.ranks) = (extra, iterations, ranks);
     outcome.operations = operations;

@@ -23,8 +23,8 @@ use super::table_form::{Columns, PARQUET};
 use crate::capture::Capture;
 use crate::digest::{Checksum, Digest};
 use crate::outcome::{
-    Approximation, BlockedTraffic, Counters, Delivered, ExtraLoad, FaultRecord, MechanismUse, Outcome, RepeatRecord,
-    ProcessorTotals, QueueObservation, Supply, WorkloadInfo,
+    Approximation, BlockedTraffic, Counters, Delivered, ExtraLoad, FaultRecord, MechanismUse, Outcome,
+    ProcessorTotals, QueueObservation, RepeatRecord, Supply, WorkloadInfo,
 };
 use crate::point::{PointKey, PointOutcome};
 

@@ -62,10 +62,10 @@ impl Checker<'_> {
             if demand.between_all > 0.0 {
                 between_all.push((name, demand.between_all));
             }
-            let repeats = workload.params().job_run().is_some_and(|run| run.repeat.is_some());
-            if repeats && (!is_alone || !fault.is_empty()) {
-                let what = if is_alone { "faults, which change it" } else { "other workloads, which make rounds differ" };
-                let message = format!("a job that repeats beside {what}");
+            if workload.params().repeats() && (!is_alone || !fault.is_empty()) {
+                let others = if is_alone { "faults" } else { "other workloads" };
+                let message =
+                    format!("a job whose rounds are replayed beside {others}, which make them differ");
                 self.error(&["workload", name, "run", "repeat"], message, "one workload, without faults");
             }
             if !demand.ends && run.duration.is_none() {

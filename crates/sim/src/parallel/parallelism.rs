@@ -134,7 +134,7 @@ pub fn plan(
     let plan = plan.balanced(&built, threads, &first.load);
     let mut meter = LoadMeter::new(&plan, &built.world);
     built.world.begin();
-    built.world.run_to_end(progress, &mut meter as &mut dyn EventObserver)?;
+    built.world.run_to_end(progress, Some(&mut meter))?;
     let counters = built.world.fabric.counters();
     let (events, packet_hops) = (counters.events, counters.packet_hops);
     Ok(Parallelism::Divided(DividedLoad {

@@ -56,10 +56,10 @@ impl World {
             }
             let bound = bound.within(exchange.stretch_from(done.max(self.next_event_time())));
             let before = self.finished;
-            self.run_until(bound.last, &mut beside, &mut ())?;
+            self.run_until(bound.last, &mut beside, &mut None)?;
             if self.finished != before {
                 // The loop stopped where all workloads had finished; the others may still need this process.
-                self.run_until(bound.last, &mut beside, &mut ())?;
+                self.run_until(bound.last, &mut beside, &mut None)?;
             }
             done = bound.done;
             self.publish(exchange, here, done);

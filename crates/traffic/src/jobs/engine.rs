@@ -25,7 +25,7 @@ use super::ideal::{IdealTimes, MessageEnds};
 use super::matching::{MatchKey, Matching};
 use super::repeat::Repeat;
 use super::resources::{Resource, Resources};
-use super::run::JobSize;
+use super::size::JobSize;
 use crate::exchange::WorkloadConnections;
 use crate::record::{
     IterationRecord, MessageRecord, OperationRecord, PathWaitRecord, QueryRecord, RankRecord, Records, Split,
@@ -330,7 +330,10 @@ impl JobSource {
         let OperationAction::Send { to, bytes, .. } = operation.action else { return };
         // The send ends, ideally, so long after its message has left.
         let ideal = self.ideal.end_of(number) - (self.costs.sending(bytes) - self.costs.overhead);
-        self.sent.insert(number, SentMessage { iteration: self.iteration, tag: number, created: now, path, ideal });
+        self.sent.insert(
+            number,
+            SentMessage { iteration: self.iteration, tag: number, created: now, path, ideal },
+        );
         let arrival = match self.config.scale_up {
             Some(inside) if self.is_inside(&operation) => {
                 Some(self.cross_server(now, operation.rank, to, bytes, inside))

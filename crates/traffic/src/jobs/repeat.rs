@@ -16,7 +16,7 @@ pub enum RepeatMode {
     Exact,
 }
 
-/// How a job repeats.
+/// Which rounds and iterations of a job are replayed, and how many.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Repeat {
     pub(crate) mode: RepeatMode,

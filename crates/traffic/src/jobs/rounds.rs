@@ -5,8 +5,8 @@
 //! ```
 //!
 //! An operation continues in another if both are of one rank, do the same work with the same rank, and wait for
-//! operations and are waited for by operations that lie one stride apart. So a job whose state is moved along its chains
-//! by a number of rounds goes on as it would have from the state before.
+//! operations and are waited for by operations that lie one stride apart. So a job whose state is moved along its
+//! chains by a number of rounds goes on as it would have from the state before.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -29,7 +29,8 @@ impl Chains {
         let operations = graph.operations().len();
         let strides = likely_strides(graph);
         let tag_stride = common_tag_stride(graph, *strides.first()?);
-        let mut chains = Chains { strides: vec![0; operations], is_continued: vec![false; operations], tag_stride };
+        let mut chains =
+            Chains { strides: vec![0; operations], is_continued: vec![false; operations], tag_stride };
         let earlier = earlier_of_each(graph);
         for stride in strides {
             for operation in 0..(operations as u32).saturating_sub(stride) {
@@ -208,8 +209,8 @@ mod tests {
             let longest = lengths.iter().copied().max().unwrap();
             (chains.tag_stride, lengths.iter().filter(|length| **length == longest).count(), longest)
         };
-        // Sends of all seven rounds but the first, which waits for nothing; receives end a round earlier, as nothing waits
-        // for the last.
+        // Sends of all seven rounds but the first, which waits for nothing; receives end a round earlier, as nothing
+        // waits for the last.
         assert_eq!(found(AllGather, 1, Span::ZERO), (1, 8, 6));
         assert_eq!(found(AllGather, 4, Span::ZERO), (1, 32, 6));
         // Both halves of an all-reduce without sums are one.

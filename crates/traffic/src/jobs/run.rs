@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use super::costs::{JobNetwork, MessageCosts, ScaleUp};
 use super::engine::{JobConfig, JobSource};
-use super::graph::{JobGraph, OperationAction};
+use super::graph::JobGraph;
 use super::placement::Placement;
 use super::repeat::{Repeat, RepeatMode};
+use super::size::JobSize;
 use crate::check::{WorkloadCheck, WorkloadDemand};
 use crate::hosts::HostSet;
 use crate::kind::{Context, ExpectedRecords, WorkingMemory};
@@ -197,29 +198,6 @@ impl JobRun {
     /// Returns the connections that stay open, one for each pair of ranks that sends.
     pub(crate) fn lasting_connections(&self, graph: &JobGraph, kept: bool) -> f64 {
         if kept && self.network == JobNetwork::Packets { graph.pairs() as f64 } else { 0.0 }
-    }
-}
-
-/// What an iteration of a job moves, from which bandwidths follow as nccl-tests has them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct JobSize {
-    /// The size of a collective operation; of other jobs the payload of all messages, in bytes.
-    pub(crate) bytes: u64,
-    /// The bytes that a rank's link carries at least; of other jobs the most of a rank.
-    pub(crate) bus_bytes: u64,
-}
-
-impl JobSize {
-    /// Returns the size of a job by its messages.
-    pub(crate) fn of(graph: &JobGraph) -> JobSize {
-        let mut carried = vec![[0; 2]; graph.ranks() as usize];
-        for operation in graph.operations() {
-            if let OperationAction::Send { to, bytes, .. } = operation.action {
-                carried[operation.rank as usize][0] += bytes;
-                carried[to as usize][1] += bytes;
-            }
-        }
-        JobSize { bytes: graph.bytes(), bus_bytes: carried.into_iter().flatten().max().unwrap_or_default() }
     }
 }
 

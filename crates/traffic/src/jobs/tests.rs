@@ -8,8 +8,8 @@ use super::engine::{JobConfig, JobSource};
 use super::goal::parse_goal;
 use super::graph::{GraphBuilder, JobGraph};
 use super::repeat::{Repeat, RepeatMode};
-use super::run::JobSize;
 use super::schedule::{Algorithm, Collective, CollectiveOperation};
+use super::size::JobSize;
 use crate::record::{IterationRecord, OperationRecord, Records, RepeatRecord, WaitedAt};
 use crate::source::{Actions, Source};
 
@@ -69,7 +69,12 @@ fn run_repeating(
 }
 
 /// Simulates a job whole and with replays, and returns what was replayed; the rest is the same.
-fn replayed_exactly(graph: &JobGraph, costs: MessageCosts, scale_up: Option<ScaleUp>, mode: RepeatMode) -> RepeatRecord {
+fn replayed_exactly(
+    graph: &JobGraph,
+    costs: MessageCosts,
+    scale_up: Option<ScaleUp>,
+    mode: RepeatMode,
+) -> RepeatRecord {
     let mut whole = run(graph.clone(), costs, scale_up, 6);
     let repeat = Repeat { mode, every: 7 };
     let mut replayed = run_repeating(graph.clone(), costs, scale_up, 6, Some(repeat));

@@ -11,8 +11,9 @@ use crate::check::{InvalidWorkload, WorkloadCheck, WorkloadDemand};
 use crate::facts::NetworkFacts;
 use crate::jobs::graph::{GraphBuilder, JobGraph};
 use crate::jobs::matrix;
-use crate::jobs::run::{JobRun, JobSize};
+use crate::jobs::run::JobRun;
 use crate::jobs::schedule::{self, Algorithm, CollectiveOperation};
+use crate::jobs::size::JobSize;
 use crate::kind::{Context, ExpectedRecords, Input, Kind};
 use crate::record::Supply;
 use crate::source::Source;
@@ -186,8 +187,8 @@ impl Kind for Collective {
         "run.iterations"
     }
 
-    fn job_run(&self) -> Option<&JobRun> {
-        Some(&self.run)
+    fn repeats(&self) -> bool {
+        self.run.repeat.is_some()
     }
 
     fn job(&self) -> Option<&JobGraph> {

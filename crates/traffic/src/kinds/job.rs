@@ -10,7 +10,8 @@ use crate::check::{FilePlace, InvalidWorkload, WorkloadCheck, WorkloadDemand};
 use crate::facts::NetworkFacts;
 use crate::jobs::goal;
 use crate::jobs::graph::{JobGraph, OperationAction};
-use crate::jobs::run::{JobRun, JobSize};
+use crate::jobs::run::JobRun;
+use crate::jobs::size::JobSize;
 use crate::kind::{Context, ExpectedRecords, Input, Kind};
 use crate::record::Supply;
 use crate::source::Source;
@@ -68,8 +69,8 @@ impl Kind for Job {
         "run.iterations"
     }
 
-    fn job_run(&self) -> Option<&JobRun> {
-        Some(&self.run)
+    fn repeats(&self) -> bool {
+        self.run.repeat.is_some()
     }
 
     fn job(&self) -> Option<&JobGraph> {

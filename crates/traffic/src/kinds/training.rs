@@ -20,8 +20,9 @@ use serde::{Deserialize, Serialize};
 use crate::check::{WorkloadCheck, WorkloadDemand};
 use crate::facts::NetworkFacts;
 use crate::jobs::graph::{BadGraph, GraphBuilder, JobGraph, OperationNumber};
-use crate::jobs::run::{JobRun, JobSize};
+use crate::jobs::run::JobRun;
 use crate::jobs::schedule::{Algorithm, Collective, CollectiveOperation, LastOperations};
+use crate::jobs::size::JobSize;
 use crate::kind::{Context, ExpectedRecords, Kind};
 use crate::record::Supply;
 use crate::source::Source;
@@ -169,8 +170,8 @@ impl Kind for Training {
         "run.iterations"
     }
 
-    fn job_run(&self) -> Option<&JobRun> {
-        Some(&self.run)
+    fn repeats(&self) -> bool {
+        self.run.repeat.is_some()
     }
 
     fn job(&self) -> Option<&JobGraph> {

@@ -170,7 +170,8 @@ impl Replay {
         let is_as = |from: &&Mark| from.under_way == mark.under_way;
         if self.repeat.mode == RepeatMode::Exact {
             let is_moved = |rounds: &usize| {
-                let states = back(*rounds).filter(is_as).and_then(|from| from.state.as_ref().zip(mark.state.as_ref()));
+                let states =
+                    back(*rounds).filter(is_as).and_then(|from| from.state.as_ref().zip(mark.state.as_ref()));
                 let states = states.zip(self.chains.as_ref());
                 states.is_some_and(|((from, to), chains)| from.is_moved(to, *rounds as u32, chains))
             };
@@ -198,7 +199,8 @@ impl Replay {
                 (*first, *place) = (chains.further(operation, 1), *place + 1);
             }
             let Some(first) = *first else { continue };
-            let is_known = |operation: &u32| state(*operation) == 0 || state(*operation) != waits[*operation as usize];
+            let is_known =
+                |operation: &u32| state(*operation) == 0 || state(*operation) != waits[*operation as usize];
             let known: Vec<u32> = chains.chain(first).take_while(is_known).collect();
             if *place > 0 || !known.is_empty() {
                 under_way.push(ChainUnderWay { chain, place: *place, known });
@@ -223,7 +225,8 @@ impl JobSource {
         let mut chains = replay.chains_under_way(&self.open_waits, self.config.graph.waits());
         let mut mark = self.mark(now, replay, &chains);
         if let Some(rounds) = replay.period(&mark)
-            && let Some(from) = replay.marks.len().checked_sub(rounds).and_then(|place| replay.marks.get(place))
+            && let Some(from) =
+                replay.marks.len().checked_sub(rounds).and_then(|place| replay.marks.get(place))
             && let Some(moved) = self.moved(replay, &chains, rounds)
         {
             let (took, times) = (mark.at - from.at, moved.times);
@@ -239,7 +242,8 @@ impl JobSource {
             chains = replay.chains_under_way(&self.open_waits, self.config.graph.waits());
             mark = self.mark(now, replay, &chains);
         }
-        replay.due = replay.ended + if chains.is_empty() { replay.heads.len() as u64 } else { chains.len() as u64 };
+        replay.due =
+            replay.ended + if chains.is_empty() { replay.heads.len() as u64 } else { chains.len() as u64 };
         replay.marks.push_back(mark);
         if replay.marks.len() > MARKS {
             replay.marks.pop_front();
@@ -260,7 +264,8 @@ impl JobSource {
 
     /// Returns the state of the job as many times some rounds later as may be; `None` if it cannot be moved.
     fn moved(&self, replay: &Replay, chains: &[ChainUnderWay], rounds: usize) -> Option<Moved> {
-        let left = |chain: &ChainUnderWay| replay.lengths[chain.chain] - chain.place - chain.known.len() as u32;
+        let left =
+            |chain: &ChainUnderWay| replay.lengths[chain.chain] - chain.place - chain.known.len() as u32;
         let room = chains.iter().map(left).min()?;
         let most = match replay.repeat.mode {
             RepeatMode::Detect => replay.repeat.every - 1,

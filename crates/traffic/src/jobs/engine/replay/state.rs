@@ -28,7 +28,11 @@ impl State {
     pub(super) fn of(job: &JobSource, now: Time, chains: &[ChainUnderWay]) -> State {
         let end = i128::from(job.ideal.end().as_ps());
         let since_end = |time: Span| i128::from(time.as_ps()) - end;
-        let mut ideal: Vec<i128> = chains.iter().flat_map(|chain| &chain.known).map(|&operation| since_end(job.ideal.end_of(operation))).collect();
+        let mut ideal: Vec<i128> = chains
+            .iter()
+            .flat_map(|chain| &chain.known)
+            .map(|&operation| since_end(job.ideal.end_of(operation)))
+            .collect();
         ideal.extend(job.ideal.held().map(|(_, free)| since_end(free)));
         ideal.extend(job.sent.values().map(|sent| since_end(sent.ideal)));
         ideal.extend(job.matching.messages().map(|message| since_end(message.ideal)));
@@ -60,8 +64,10 @@ impl State {
     /// Returns whether `to` is the same state some rounds later.
     pub(super) fn is_moved(&self, to: &State, rounds: u32, chains: &Chains) -> bool {
         let is_later = |(from, to): (&u32, &u32)| chains.further(*from, rounds) == Some(*to);
-        let are_later = |from: &[u32], to: &[u32]| from.len() == to.len() && from.iter().zip(to).all(is_later);
-        let operations = |state: &State| state.events.iter().map(|(.., operation)| *operation).collect::<Vec<u32>>();
+        let are_later =
+            |from: &[u32], to: &[u32]| from.len() == to.len() && from.iter().zip(to).all(is_later);
+        let operations =
+            |state: &State| state.events.iter().map(|(.., operation)| *operation).collect::<Vec<u32>>();
         let happenings = |state: &State| -> Vec<_> {
             state.events.iter().map(|(after, what, _)| (*after, *what)).collect()
         };
