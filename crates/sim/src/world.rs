@@ -96,7 +96,7 @@ impl World {
         let mut arrived = Packet::default();
         while let Some((now, owner)) = self.fabric.next_event(last) {
             self.now = now;
-            // One loop for all runs: with a second one for those that are observed, nothing that it calls is inlined.
+            // One loop for all runs: with a second one for those that are observed, what it calls is not inlined.
             if let Some(observer) = observer {
                 observer.on_event(now, owner, self);
             }

@@ -127,7 +127,7 @@ impl JobRun {
         }
         if !(2..=REPEAT_EVERY_MAX).contains(&self.repeat_every) {
             let allowed = format!("2 to {REPEAT_EVERY_MAX}");
-            check.error("run.repeat_every", format!("{} rounds", self.repeat_every), allowed);
+            check.error("run.repeat_every", format!("one of {} is simulated", self.repeat_every), allowed);
         }
         if self.timeline {
             let problem = "operations that are replayed have no times";

@@ -49,6 +49,44 @@ fn rounds_on_one_switch_take_the_time_of_their_packets() {
 }
 
 #[test]
+fn replayed_rounds_and_iterations_take_the_time_of_simulated_ones() {
+    let ring = "operation = 'all-gather'\nsize = '2MiB'\n[workload.w.run]\niterations = 9\nrepeat_every = 4";
+    let whole = collective(64, 100, &ring.replace("\nrepeat_every = 4", ""));
+    let replayed = collective(64, 100, &format!("{ring}\nrepeat = 'detect'"));
+    // On one switch rounds are equal; on idle links, too, which is the same.
+    assert_eq!(replayed.iterations.len(), 9);
+    for (one, simulated) in replayed.iterations.iter().zip(&whole.iterations) {
+        assert_eq!((one.index, one.took, one.ideal), (simulated.index, simulated.took, simulated.ideal));
+        assert_eq!(one.split.total(), one.took, "the critical path is all of the time");
+    }
+    let times =
+        |run: &Run| run.queries.iter().map(|query| (query.created, query.completed)).collect::<Vec<_>>();
+    assert_eq!(times(&replayed), times(&whole));
+    let [repeats] = replayed.repeats[..] else { panic!("{:?}", replayed.repeats) };
+    // Two iterations agree, three are replayed, one is simulated, and the last three are replayed.
+    assert_eq!((repeats.iterations, repeats.replayed_iterations), (9, 6));
+    assert!(repeats.replayed_rounds > 0 && repeats.largest_difference == 0.0, "{repeats:?}");
+    assert!(replayed.counters.packet_hops * 3 < whole.counters.packet_hops);
+}
+
+#[test]
+fn rounds_are_replayed_alike_on_any_threads() {
+    let text = "version = 1\ntitle = 't'\npreset = 'uet'\n[run]\nduration = '1s'\n\
+        [topology]\nkind = 'leaf-spine'\nleaves = 4\nspines = 2\nhosts_per_leaf = 4\nrate = '100Gbps'\n\
+        delay = '1us'\n\
+        [workload.w]\nkind = 'collective'\noperation = 'all-reduce'\nsize = '1MiB'\n[workload.w.run]\n\
+        placement = 'random'\niterations = 3\nrepeat = 'detect'";
+    let model = model(text, None, None);
+    let alone = run_in_parts(&model, 1, &mut |_| true).unwrap();
+    assert!(alone.repeats[0].replayed_rounds > 0, "{:?}", alone.repeats);
+    for threads in [2, 4] {
+        let divided = run_in_parts(&model, threads, &mut |_| true).unwrap();
+        assert_eq!(Digest::of(&divided), Digest::of(&alone), "{threads}");
+        assert_eq!(divided.repeats, alone.repeats, "{threads}");
+    }
+}
+
+#[test]
 fn blocks_of_a_matrix_take_the_time_of_the_largest_row_or_column() {
     // All packets are full: those of the busiest link, once more the last one on the other link, and 2 us.
     let bound = |packets: u64| Span::from_ps((packets + 1) * 4_160 * 80 + 2_000_000);

@@ -7,12 +7,14 @@ use super::ChainUnderWay;
 use crate::jobs::resources::Resource;
 use crate::jobs::rounds::Chains;
 
+/// The place in its chain of the first operation that has not ended, and for how many it and those after it wait.
+type KnownOfChain = (u32, Vec<u32>);
+
 /// The state of a job without a network.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct State {
-    /// By chain under way: the place of the first operation that has not ended, and for how many it and those after it
-    /// wait.
-    chains: Vec<(u32, Vec<u32>)>,
+    /// What is known of each chain under way.
+    chains: Vec<KnownOfChain>,
     /// What happens, in its order.
     events: Vec<(Span, Happening, u32)>,
     /// Resources that are not free, with the time until they are.
@@ -71,9 +73,7 @@ impl State {
         let happenings = |state: &State| -> Vec<_> {
             state.events.iter().map(|(after, what, _)| (*after, *what)).collect()
         };
-        let moved = |((from, waits), (to, of_to)): (&(u32, Vec<u32>), &(u32, Vec<u32>))| {
-            from + rounds == *to && waits == of_to
-        };
+        let moved = |(from, to): (&KnownOfChain, &KnownOfChain)| from.0 + rounds == to.0 && from.1 == to.1;
         self.chains.len() == to.chains.len()
             && self.chains.iter().zip(&to.chains).all(moved)
             && self.held == to.held
