@@ -113,7 +113,7 @@ fn listing(measured: &[(&Point, Parallelism)], with_limits: bool) -> Listing {
     Listing { columns, rows }
 }
 
-/// The columns of numbers.
+/// The columns behind the name of the point, which `EXPLANATION` describes.
 const NUMBERS: [&str; 13] = [
     "processes",
     "hosts",

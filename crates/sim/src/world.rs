@@ -42,7 +42,7 @@ pub(crate) struct World {
     pub(crate) ahead: LookAhead,
 }
 
-/// Observes the events of a run.
+/// Observes the events of a run, such as to count them by the host or switch that handles them.
 pub(crate) trait EventObserver {
     /// The event of `owner` at `now` is about to be handled.
     fn on_event(&mut self, now: Time, owner: Owner, world: &World);

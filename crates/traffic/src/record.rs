@@ -171,84 +171,40 @@ pub struct Split {
 }
 
 impl Split {
-    /// Returns the sum of `self` and `other`, component by component.
-    pub fn plus(&self, other: &Split) -> Split {
-        Split {
-            window: self.window + other.window,
-            recovery: self.recovery + other.recovery,
-            nic: self.nic + other.nic,
-            pacer: self.pacer + other.pacer,
-            tier: std::array::from_fn(|tier| self.tier[tier] + other.tier[tier]),
-            serialisation: self.serialisation + other.serialisation,
-            propagation: self.propagation + other.propagation,
-            service: self.service + other.service,
-        }
-    }
-
     /// Returns `total`, divided into components in proportion to those of `self`, of which the longest takes what does
     /// not divide; without any, it is service.
     pub(crate) fn shared(&self, total: Span) -> Split {
-        let own = self.total().as_ps();
-        let mut longest = Span::ZERO;
-        let mut share = |component: Span| {
-            longest = longest.max(component);
-            let share = u128::from(component.as_ps()) * u128::from(total.as_ps()) / u128::from(own.max(1));
-            Span::from_ps(share as u64)
-        };
-        let mut split = Split {
-            window: share(self.window),
-            recovery: share(self.recovery),
-            nic: share(self.nic),
-            pacer: share(self.pacer),
-            tier: self.tier.map(&mut share),
-            serialisation: share(self.serialisation),
-            propagation: share(self.propagation),
-            service: share(self.service),
-        };
-        let left = total - split.total();
-        let [first, second, third] = &mut split.tier;
-        let parts = [
-            (self.service, &mut split.service),
-            (self.window, &mut split.window),
-            (self.recovery, &mut split.recovery),
-            (self.nic, &mut split.nic),
-            (self.pacer, &mut split.pacer),
-            (self.tier[0], first),
-            (self.tier[1], second),
-            (self.tier[2], third),
-            (self.serialisation, &mut split.serialisation),
-            (self.propagation, &mut split.propagation),
-        ];
-        if let Some((_, part)) = parts.into_iter().find(|(own, _)| *own == longest) {
-            *part += left;
-        }
-        split
+        let own = self.components();
+        let all = u128::from(self.total().as_ps()).max(1);
+        let share =
+            |of: Span| Span::from_ps((u128::from(of.as_ps()) * u128::from(total.as_ps()) / all) as u64);
+        let mut shares = own.map(share);
+        let longest = (0..own.len()).max_by_key(|&place| own[place]).unwrap_or_default();
+        shares[longest] += total - shares.into_iter().sum();
+        Split::of(shares)
     }
 
     /// Returns what each component has more than in `other`, and nothing where it has less.
     pub(crate) fn more_than(&self, other: &Split) -> Split {
-        Split {
-            window: self.window.saturating_sub(other.window),
-            recovery: self.recovery.saturating_sub(other.recovery),
-            nic: self.nic.saturating_sub(other.nic),
-            pacer: self.pacer.saturating_sub(other.pacer),
-            tier: std::array::from_fn(|tier| self.tier[tier].saturating_sub(other.tier[tier])),
-            serialisation: self.serialisation.saturating_sub(other.serialisation),
-            propagation: self.propagation.saturating_sub(other.propagation),
-            service: self.service.saturating_sub(other.service),
-        }
+        let [own, other] = [self, other].map(Split::components);
+        Split::of(std::array::from_fn(|place| own[place].saturating_sub(other[place])))
     }
 
     /// Returns the sum of all components, which is the completion time.
     pub fn total(&self) -> Span {
-        self.window
-            + self.recovery
-            + self.nic
-            + self.pacer
-            + self.tier.iter().copied().sum()
-            + self.serialisation
-            + self.propagation
-            + self.service
+        self.components().into_iter().sum()
+    }
+
+    /// Returns the components in the order of the fields.
+    fn components(&self) -> [Span; 10] {
+        let Split { window, recovery, nic, pacer, tier: [a, b, c], serialisation, propagation, service } =
+            *self;
+        [window, recovery, nic, pacer, a, b, c, serialisation, propagation, service]
+    }
+
+    fn of(components: [Span; 10]) -> Split {
+        let [window, recovery, nic, pacer, a, b, c, serialisation, propagation, service] = components;
+        Split { window, recovery, nic, pacer, tier: [a, b, c], serialisation, propagation, service }
     }
 }
 

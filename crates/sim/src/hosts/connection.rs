@@ -71,7 +71,7 @@ pub(super) fn acknowledged(
     let since = now - arrival.now;
     let mut split = arrival.split;
     if back.total() <= since {
-        split = split.plus(&back);
+        split = split + back;
         split.recovery += since - back.total();
     } else {
         split.recovery += since;

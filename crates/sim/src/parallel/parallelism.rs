@@ -27,7 +27,7 @@ use crate::world::{EventObserver, World};
 pub enum Parallelism {
     /// The run stays on one thread, for this reason.
     Whole(String),
-    /// The run can be divided.
+    /// The run can be divided, and this is the load of its processes.
     Divided(DividedLoad),
 }
 
@@ -69,7 +69,7 @@ pub struct ProcessLoad {
     pub switches: u64,
     /// The number of events.
     pub events: u64,
-    /// The work of these events.
+    /// The work of these events, in tenths of that of an event at a switch.
     pub work: u64,
 }
 

@@ -205,7 +205,7 @@ impl AstraLayer {
 /// The lines of a table that are not blank.
 struct AstraLines<R> {
     input: R,
-    /// The line, with its end.
+    /// The text of the line, with its line break.
     text: String,
     number: usize,
 }

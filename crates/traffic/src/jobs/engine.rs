@@ -76,7 +76,7 @@ pub(crate) struct JobSource {
     iteration: u64,
     /// The iterations that began in the warm-up, of which there are no records.
     in_warmup: u64,
-    /// When the iteration that runs has begun.
+    /// When the iteration that runs has begun, in the time of the job.
     begun: Option<Time>,
     /// The number of operations for which each still waits; [`ENDED`] of one that has ended.
     open_waits: Vec<u32>,
@@ -193,7 +193,7 @@ impl JobSource {
     fn begin_iteration(&mut self, now: Time, actions: &mut Actions) {
         let graph = Arc::clone(&self.config.graph);
         self.next = Time::MAX;
-        self.begun = Some(now);
+        self.begun = Some(self.job_time(now));
         self.open_waits.clear();
         self.open_waits.extend_from_slice(graph.waits());
         self.left = graph.operations().len();
@@ -466,7 +466,8 @@ impl JobSource {
         }
         self.left -= 1;
         self.open_waits[number as usize] = ENDED;
-        let took = now - self.begun.unwrap_or(now) + self.replayed();
+        let now_of_job = self.job_time(now);
+        let took = now_of_job - self.begun.unwrap_or(now_of_job);
         if let Some(replay) = &mut self.replay {
             replay.ended(number, now, path);
         }
@@ -541,29 +542,27 @@ impl JobSource {
         }
         self.free.clear();
         self.iteration += 1;
-        self.replay_iterations(&records, actions);
+        self.replay_iterations(now, &records, actions);
         actions.records.append(&mut records);
         let next = now.saturating_add(self.config.pause);
         let has_more = self.iteration < self.config.iterations;
-        self.next = if has_more && next < self.config.until { next } else { Time::MAX };
+        self.next = if has_more && self.job_time(next) < self.config.until { next } else { Time::MAX };
     }
 
-    /// Returns the time of this iteration that was replayed.
-    fn replayed(&self) -> Span {
-        self.replay.as_ref().map_or(Span::ZERO, |replay| replay.rounds())
+    /// Returns the time of the job at a time of the run, which is later by what was replayed.
+    fn job_time(&self, at: Time) -> Time {
+        at.saturating_add(self.replay.as_ref().map_or(Span::ZERO, |replay| replay.time()))
     }
 
     /// Returns the record of the iteration, if it has begun and counts.
     fn query(&self, completed: Option<Time>) -> Option<QueryRecord> {
-        let begun = self.begun.filter(|begun| *begun >= self.config.warmup)?;
-        let before = self.replay.as_ref().map_or(Span::ZERO, |replay| replay.iterations());
-        let (created, replayed) = (begun + before, self.replayed());
+        let created = self.begun.filter(|begun| *begun >= self.config.warmup)?;
         let done = || self.accounts.times();
         Some(QueryRecord {
             workload: self.config.workload,
             index: self.iteration,
             created,
-            completed: completed.map(|completed| completed + before + replayed),
+            completed: completed.map(|completed| self.job_time(completed)),
             servers: self.accounts.len(),
             in_deadline: self.accounts.done(),
             response_mean: done().sum::<Span>() / u64::from(self.accounts.done().max(1)),

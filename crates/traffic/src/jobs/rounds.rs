@@ -177,7 +177,7 @@ fn common_tag_stride(graph: &JobGraph, stride: u32) -> u32 {
     counts.into_iter().max_by_key(|(_, count)| *count).map_or(0, |(distance, _)| distance)
 }
 
-/// The distances that are tried.
+/// The number of strides that are tried, of which each takes a pass over all operations.
 const STRIDES_TRIED: usize = 4;
 
 #[cfg(test)]

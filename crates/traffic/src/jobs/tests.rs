@@ -34,7 +34,17 @@ fn run_repeating(
     iterations: u64,
     repeat: Option<Repeat>,
 ) -> Records {
-    let mut source = JobSource::new(JobConfig {
+    run_of(config(graph, costs, scale_up, iterations, repeat))
+}
+
+fn config(
+    graph: JobGraph,
+    costs: MessageCosts,
+    scale_up: Option<ScaleUp>,
+    iterations: u64,
+    repeat: Option<Repeat>,
+) -> JobConfig {
+    JobConfig {
         workload: 0,
         hosts: (0..graph.ranks()).map(HostId).collect(),
         rates: vec![Rate::from_gbps(100); graph.ranks() as usize],
@@ -51,7 +61,11 @@ fn run_repeating(
         scale_up,
         timeline: repeat.is_none(),
         repeat,
-    });
+    }
+}
+
+fn run_of(config: JobConfig) -> Records {
+    let mut source = JobSource::new(config);
     let mut actions = Actions::default();
     while source.next_due() < Time::MAX {
         source.on_due(source.next_due(), &mut actions);
@@ -217,6 +231,28 @@ fn ranks_that_are_ahead_of_others_stay_so_where_rounds_are_replayed() {
     for mode in [RepeatMode::Exact, RepeatMode::Detect] {
         let repeats = replayed_exactly(&graph, LOGGOPSIM, None, mode);
         assert!(repeats.replayed_rounds * 2 > repeats.rounds, "{mode:?}: {repeats:?}");
+    }
+}
+
+#[test]
+fn replayed_time_counts_for_the_warm_up_and_for_the_end() {
+    let ring = collective(CollectiveOperation::AllReduce, Algorithm::Ring, 64, 64_000);
+    let once = run(ring.clone(), LOGGOPSIM, None, 1).iterations[0].took + Span::from_us(1);
+    let job = |repeat| JobConfig {
+        warmup: Time::ZERO + once * 2,
+        // The seventh begins at its last instant, and one more would begin with the run's end.
+        until: Time::ZERO + once * 7,
+        ..config(ring.clone(), LOGGOPSIM, None, 100, repeat)
+    };
+    let whole = run_of(job(None));
+    let created: Vec<Span> = whole.queries.iter().map(|query| query.created - Time::ZERO).collect();
+    assert_eq!(created, [2, 3, 4, 5, 6].map(|iterations| once * iterations));
+    for mode in [RepeatMode::Exact, RepeatMode::Detect] {
+        let mut replayed = run_of(job(Some(Repeat { mode, every: 7 })));
+        replayed.sort();
+        assert_eq!(replayed.queries, whole.queries, "{mode:?}");
+        let repeats = replayed.repeats[0];
+        assert_eq!((repeats.iterations, repeats.replayed_iterations), (7, 3), "{mode:?}");
     }
 }
 

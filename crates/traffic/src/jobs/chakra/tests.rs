@@ -3,7 +3,7 @@ use flate2::bufread::GzEncoder;
 
 use super::*;
 
-/// A number of protobuf.
+/// Returns a number as protobuf writes it: seven bits a byte, the lowest first.
 fn number(mut value: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     while value >= 0x80 {

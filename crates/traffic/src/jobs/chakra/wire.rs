@@ -4,7 +4,7 @@ use std::io::Read;
 
 use super::BadChakra;
 
-/// A value of a protobuf field.
+/// The value of a field of a protobuf message, as its wire type has it.
 pub(super) enum WireValue<'a> {
     Number(u64),
     Bytes(&'a [u8]),

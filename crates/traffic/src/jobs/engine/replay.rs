@@ -46,9 +46,8 @@ pub(super) struct Replay {
     replayed: Option<(usize, Span)>,
     /// How long the last iteration took, and whether iterations were replayed since.
     iteration_before: Option<(Span, bool)>,
-    /// The time that was replayed in this iteration, and in those before.
-    rounds: Span,
-    iterations: Span,
+    /// The time that was replayed.
+    time: Span,
     /// The operations whose messages are under way by the number of an earlier round.
     renamed: BTreeMap<u32, u32>,
     record: RepeatRecord,
@@ -61,7 +60,7 @@ struct Mark {
     path: Split,
     ideal: Span,
     accounts: RankAccounts,
-    /// The chains under way.
+    /// The numbers of the chains under way, which have to be the same for rounds to be alike.
     under_way: Vec<usize>,
     /// All of the job's state, where it has to be the same again.
     state: Option<State>,
@@ -99,8 +98,7 @@ impl Replay {
             marks: VecDeque::new(),
             replayed: None,
             iteration_before: None,
-            rounds: Span::ZERO,
-            iterations: Span::ZERO,
+            time: Span::ZERO,
             renamed: BTreeMap::new(),
             record: RepeatRecord {
                 workload: config.workload,
@@ -119,12 +117,11 @@ impl Replay {
         self.reached = self.heads.iter().map(|&head| (Some(head), 0)).collect();
         self.marks.clear();
         self.replayed = None;
-        self.rounds = Span::ZERO;
         self.renamed.clear();
         self.record.rounds += u64::from(self.lengths.iter().copied().max().unwrap_or(0));
     }
 
-    /// An operation has ended.
+    /// Counts an operation that has ended, if it belongs to a chain.
     pub(super) fn ended(&mut self, operation: u32, now: Time, path: PathTo) {
         if self.chains.as_ref().is_some_and(|chains| chains.has(operation)) {
             self.ended += 1;
@@ -137,14 +134,9 @@ impl Replay {
         self.renamed.remove(&tag).unwrap_or(tag)
     }
 
-    /// Returns the time of this iteration that was replayed.
-    pub(super) fn rounds(&self) -> Span {
-        self.rounds
-    }
-
-    /// Returns the time of the iterations that were replayed, and of the rounds of those before this one.
-    pub(super) fn iterations(&self) -> Span {
-        self.iterations
+    /// Returns the time that was replayed.
+    pub(super) fn time(&self) -> Span {
+        self.time
     }
 
     pub(super) fn record(&self) -> RepeatRecord {
@@ -234,7 +226,7 @@ impl JobSource {
             let ideal = (mark.ideal - from.ideal) * times;
             self.accounts.repeat(&from.accounts, times);
             self.move_on(replay, moved, path, ideal);
-            replay.rounds += took * times;
+            replay.time += took * times;
             replay.record.replayed_rounds += times * rounds as u64;
             replay.replayed = Some((rounds, took));
             replay.last.1 = mark.path + path;
@@ -402,10 +394,9 @@ impl JobSource {
     }
 
     /// Replays iterations if the one that has just ended, whose `records` these are, repeats the one before.
-    pub(super) fn replay_iterations(&mut self, records: &Records, actions: &mut Actions) {
+    pub(super) fn replay_iterations(&mut self, now: Time, records: &Records, actions: &mut Actions) {
+        let next = self.job_time(now).saturating_add(self.config.pause);
         let Some(replay) = &mut self.replay else { return };
-        let within = std::mem::take(&mut replay.rounds);
-        replay.iterations += within;
         replay.record.iterations += 1;
         let Some(took) = records.iterations.first().map(|iteration| iteration.took) else { return };
         let repeats = match replay.iteration_before {
@@ -413,24 +404,23 @@ impl JobSource {
             Some((before, false)) => replay.repeat.agree(before, took),
             None => false,
         };
-        replay.iteration_before = Some((took, false));
         let most = match replay.repeat.mode {
             RepeatMode::Detect => u64::from(replay.repeat.every) - 1,
             RepeatMode::Exact => u64::MAX,
         };
-        let left = self.config.iterations - self.iteration;
+        // The iterations that begin in time, one after the other.
+        let each = took + self.config.pause;
+        let begin = self.config.until.saturating_since(next).as_ps().div_ceil(each.as_ps().max(1));
+        let left = (self.config.iterations - self.iteration).min(begin);
         let times = if repeats { left.min(most) } else { 0 };
         for time in 1..=times {
-            let later = (took + self.config.pause) * time;
-            actions.records.append(&mut records_later(records, time, later));
+            actions.records.append(&mut records_later(records, time, each * time));
         }
-        if times > 0 {
-            self.iteration += times;
-            replay.iterations += (took + self.config.pause) * times;
-            replay.iteration_before = Some((took, true));
-            replay.record.iterations += times;
-            replay.record.replayed_iterations += times;
-        }
+        self.iteration += times;
+        replay.time += each * times;
+        replay.iteration_before = Some((took, times > 0));
+        replay.record.iterations += times;
+        replay.record.replayed_iterations += times;
     }
 }
 
