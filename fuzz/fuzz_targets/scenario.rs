@@ -7,6 +7,7 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
+use judge::{FILE, judge_errors};
 use libfuzzer_sys::fuzzer_mutate;
 use mutate::mutate;
 use plimsoll_linux::live::LiveFabric;
@@ -15,6 +16,8 @@ use plimsoll_sim::RunError;
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
+#[path = "../../crates/scenario/tests/it/fuzz/judge.rs"]
+mod judge;
 #[path = "../../crates/scenario/tests/it/fuzz/mutate.rs"]
 mod mutate;
 
@@ -29,17 +32,6 @@ const POINTS_MAX: usize = 2;
 /// The most combinations of lists; a file with more is left alone: a sweep may have 100,000 points, which takes
 /// seconds.
 const COMBINATIONS_MAX: usize = 2000;
-
-fn judge_errors(errors: &[ScenarioError]) {
-    assert!(!errors.is_empty());
-    for error in errors {
-        assert!(
-            error.line > 0 && error.column > 0 && error.underlined > 0 && !error.file.is_empty(),
-            "{error:?}"
-        );
-        assert!(error.to_string().contains("-->"));
-    }
-}
 
 fn judge_point(point: &Point) {
     let text = point.show();
@@ -68,7 +60,7 @@ fn combinations(text: &str) -> usize {
 fn parse(text: &str, set: &[&str]) -> Result<Scenario, Vec<ScenarioError>> {
     let set = set.iter().map(|&line| line.to_owned()).collect();
     let overrides = Overrides { set, replicates: 1, ..Overrides::default() };
-    Scenario::parse_with("fuzz.toml", text, Path::new(BASE), &overrides)
+    Scenario::parse_with(FILE, text, Path::new(BASE), &overrides)
 }
 
 /// Checks that the parser accepts one input or reports errors, and runs an accepted one.

@@ -7,6 +7,8 @@
 #![allow(clippy::print_stdout, reason = "a test; its runner shows it where it fails")]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+#[path = "fuzz/judge.rs"]
+mod judge;
 #[path = "fuzz/mutate.rs"]
 mod mutate;
 
@@ -16,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use judge::{FILE, judge_errors};
 use mutate::{below, mutate};
 use plimsoll_scenario::{Overrides, Scenario};
 use rand::SeedableRng;
@@ -40,17 +43,8 @@ fn toml_files(directory: &Path, found: &mut Vec<PathBuf>) {
 /// What must hold for any text.
 fn judge(text: &str, set: Vec<String>) {
     let base = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/bad");
-    match Scenario::parse_with("fuzz.toml", text, &base, &Overrides { set, ..Overrides::default() }) {
-        Err(errors) => {
-            assert!(!errors.is_empty());
-            for error in errors {
-                assert!(error.line > 0 && error.column > 0 && !error.file.is_empty(), "{error:?}");
-                // A file that the scenario names may be of any kind, of which nothing is shown.
-                let is_named = !["fuzz.toml", "--set"].contains(&error.file.as_str());
-                assert!(error.underlined > 0 || is_named, "{error:?}");
-                assert!(error.to_string().contains("-->"));
-            }
-        }
+    match Scenario::parse_with(FILE, text, &base, &Overrides { set, ..Overrides::default() }) {
+        Err(errors) => judge_errors(&errors),
         Ok(scenario) => {
             assert!(!scenario.points().is_empty());
             for point in scenario.points().iter().take(3) {
