@@ -88,6 +88,8 @@ pub(crate) struct ThreadMemory {
     pub(crate) stuck_since: Option<Duration>,
     /// True if nothing helped: waiting connections resume although memory is scarce.
     is_granted: bool,
+    /// True if much less was held at the last look than before.
+    had_shrunk: bool,
 }
 
 /// A sum over the threads, in the view of one of them.
@@ -152,6 +154,7 @@ impl ThreadMemory {
             next_look: Duration::ZERO,
             stuck_since: None,
             is_granted: false,
+            had_shrunk: false,
         }
     }
 
@@ -368,8 +371,8 @@ impl ThreadMemory {
         self.shared.wake_all();
     }
 
-    /// Reports whether much less is held than when this was last true: the allocator's free memory may return to the
-    /// system.
+    /// Reports whether much less is held than when this was last true, or was at the last call: the allocator's free
+    /// memory may return to the system. A thread frees some buffers only after it has taken them off the count.
     pub(crate) fn has_shrunk(&mut self) -> bool {
         self.turn();
         let peak = &self.shared.memory.peak;
@@ -378,7 +381,7 @@ impl ThreadMemory {
         if has_shrunk {
             peak.store(now, Ordering::Relaxed);
         }
-        has_shrunk
+        std::mem::replace(&mut self.had_shrunk, has_shrunk) || has_shrunk
     }
 }
 
@@ -541,6 +544,16 @@ mod tests {
         threads[1].turn();
         let off = 990_000 - threads[1].held.known;
         assert!((0..=threads[0].quantum as isize).contains(&off), "{off} bytes are not known");
+    }
+
+    #[test]
+    fn memory_returns_to_the_system_once_more_after_it_has_shrunk() {
+        let mut memory = threads(1).pop().unwrap();
+        let mut holding = Holding::default();
+        memory.recount(&mut holding, 20 << 20, 0);
+        assert!(!memory.has_shrunk());
+        memory.recount(&mut holding, 1 << 20, 0);
+        assert_eq!([(); 3].map(|()| memory.has_shrunk()), [true, true, false]);
     }
 
     #[test]

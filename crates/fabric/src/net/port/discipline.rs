@@ -46,7 +46,7 @@ pub enum Discipline {
     /// Queues by class of priorities, with a scheduler.
     Scheduled(Box<ScheduledClasses>),
     /// Data, and the headers of trimmed packets.
-    Trimming(Box<TrimmingQueues>),
+    Trimming(TrimmingQueues),
     /// pFabric: by rank, with a limit of its own.
     Pfabric(Box<PfabricQueue<Waiting>>),
     /// A discipline from outside.
@@ -135,7 +135,7 @@ impl Discipline {
             )));
         }
         if let Some(params) = &mechanisms.trim {
-            return Discipline::Trimming(Box::new(TrimmingQueues::new(params, limit)));
+            return Discipline::Trimming(TrimmingQueues::new(params, limit));
         }
         match order {
             ServiceOrder::Fifo => Discipline::fifo(),
@@ -390,7 +390,6 @@ impl Discipline {
         match self {
             Discipline::Pfabric(queue) => prefetch_for_later(&**queue),
             Discipline::Scheduled(queues) => prefetch_for_later(&**queues),
-            Discipline::Trimming(queues) => prefetch_for_later(&**queues),
             _ => {}
         }
     }

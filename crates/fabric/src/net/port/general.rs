@@ -74,7 +74,7 @@ struct Rest {
 }
 
 const _: () =
-    assert!(offset_of!(Rest, victims) <= 80, "of these, only the queue of priority 7 is beyond one line");
+    assert!(offset_of!(Rest, victims) <= 128, "the discipline is in two lines");
 
 /// Fields that a plain port does not need: everything beside the rules and the discipline that examines a packet or
 /// stops it.
@@ -224,6 +224,9 @@ impl General {
     #[inline]
     pub(super) fn first_to_leave(&self) -> Option<Slot> {
         self.rest.discipline.prefetch();
+        if let Some(marker) = &self.rest.extras.marker {
+            prefetch_for_later(&**marker);
+        }
         self.rest.discipline.first_at_hand()
     }
 
