@@ -34,6 +34,35 @@ impl Repeat {
     }
 }
 
+/// How often what has agreed is replayed: once at first, and twice as often and once more each time that a simulation
+/// confirms a replay, so that an agreement by chance is found before much depends on it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trust {
+    times: u64,
+    first: u64,
+    most: u64,
+}
+
+impl Trust {
+    pub(super) fn new(repeat: Repeat) -> Trust {
+        let (first, most) = match repeat.mode {
+            RepeatMode::Detect => (1, u64::from(repeat.every) - 1),
+            RepeatMode::Exact => (u64::MAX, u64::MAX),
+        };
+        Trust { times: first, first, most }
+    }
+
+    /// Returns how often it is replayed now.
+    pub(super) fn times(&self) -> u64 {
+        self.times.min(self.most)
+    }
+
+    /// Notes whether what was replayed took as long when it was simulated again.
+    pub(super) fn note(&mut self, agrees: bool) {
+        self.times = if agrees { self.times.saturating_mul(2).saturating_add(1) } else { self.first };
+    }
+}
+
 /// Returns by how much `now` differs from `before`, as a share of that.
 pub(super) fn difference(before: Span, now: Span) -> f64 {
     (now.as_us_f64() / before.as_us_f64().max(f64::MIN_POSITIVE) - 1.0).abs()
@@ -41,3 +70,22 @@ pub(super) fn difference(before: Span, now: Span) -> f64 {
 
 /// The largest difference of two durations that count as equal.
 const TOLERANCE: f64 = 0.01;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trust_grows_with_each_replay_that_a_simulation_confirms() {
+        let mut trust = Trust::new(Repeat { mode: RepeatMode::Detect, every: 10 });
+        let mut times = Vec::new();
+        for agrees in [true, true, true, true, false, true] {
+            times.push(trust.times());
+            trust.note(agrees);
+        }
+        assert_eq!(times, [1, 3, 7, 9, 9, 1]);
+        let mut trust = Trust::new(Repeat { mode: RepeatMode::Exact, every: 10 });
+        trust.note(false);
+        assert_eq!(trust.times(), u64::MAX);
+    }
+}

@@ -73,8 +73,7 @@ struct Rest {
     extras: GeneralExtras,
 }
 
-const _: () =
-    assert!(offset_of!(Rest, victims) <= 128, "the discipline is in two lines");
+const _: () = assert!(offset_of!(Rest, victims) <= 128, "the discipline is in two lines");
 
 /// Fields that a plain port does not need: everything beside the rules and the discipline that examines a packet or
 /// stops it.

@@ -16,7 +16,7 @@ use super::{ENDED, Happening, JobConfig, JobSource, PathTo};
 use crate::jobs::accounts::RankAccounts;
 use crate::jobs::graph::OperationAction;
 use crate::jobs::matching::MatchKey;
-use crate::jobs::repeat::{Repeat, RepeatMode, difference};
+use crate::jobs::repeat::{Repeat, RepeatMode, Trust, difference};
 use crate::jobs::rounds::Chains;
 use crate::record::{QueryRecord, Records, RepeatRecord, Split};
 use crate::source::Actions;
@@ -29,6 +29,8 @@ use state::State;
 #[derive(Debug)]
 pub(super) struct Replay {
     repeat: Repeat,
+    trust_in_rounds: Trust,
+    trust_in_iterations: Trust,
     chains: Option<Chains>,
     /// By chain: its first operation, and the number of its operations.
     heads: Vec<u32>,
@@ -88,6 +90,8 @@ impl Replay {
         let is_exact = repeat.mode == RepeatMode::Exact;
         Replay {
             repeat,
+            trust_in_rounds: Trust::new(repeat),
+            trust_in_iterations: Trust::new(repeat),
             lengths,
             reached: Vec::new(),
             chains,
@@ -157,7 +161,9 @@ impl Replay {
             // Where chains have ended since, rounds are others.
             let again = (from.under_way == mark.under_way).then(|| mark.at - from.at);
             self.replayed = None;
-            return again.filter(|again| self.note(took, *again)).map(|_| rounds);
+            let agrees = again.is_some_and(|again| self.note(took, again));
+            self.trust_in_rounds.note(agrees);
+            return agrees.then_some(rounds);
         }
         let is_as = |from: &&Mark| from.under_way == mark.under_way;
         if self.repeat.mode == RepeatMode::Exact {
@@ -259,10 +265,7 @@ impl JobSource {
         let left =
             |chain: &ChainUnderWay| replay.lengths[chain.chain] - chain.place - chain.known.len() as u32;
         let room = chains.iter().map(left).min()?;
-        let most = match replay.repeat.mode {
-            RepeatMode::Detect => replay.repeat.every - 1,
-            RepeatMode::Exact => u32::MAX,
-        };
+        let most = u32::try_from(replay.trust_in_rounds.times()).unwrap_or(u32::MAX);
         let times = (room / rounds as u32).min(most);
         let rounds = times * rounds as u32;
         let all = replay.chains.as_ref().filter(|_| times > 0)?;
@@ -400,19 +403,19 @@ impl JobSource {
         replay.record.iterations += 1;
         let Some(took) = records.iterations.first().map(|iteration| iteration.took) else { return };
         let repeats = match replay.iteration_before {
-            Some((before, true)) => replay.note(before, took),
+            Some((before, true)) => {
+                let agrees = replay.note(before, took);
+                replay.trust_in_iterations.note(agrees);
+                agrees
+            }
             Some((before, false)) => replay.repeat.agree(before, took),
             None => false,
-        };
-        let most = match replay.repeat.mode {
-            RepeatMode::Detect => u64::from(replay.repeat.every) - 1,
-            RepeatMode::Exact => u64::MAX,
         };
         // The iterations that begin in time, one after the other.
         let each = took + self.config.pause;
         let begin = self.config.until.saturating_since(next).as_ps().div_ceil(each.as_ps().max(1));
         let left = (self.config.iterations - self.iteration).min(begin);
-        let times = if repeats { left.min(most) } else { 0 };
+        let times = if repeats { left.min(replay.trust_in_iterations.times()) } else { 0 };
         for time in 1..=times {
             actions.records.append(&mut records_later(records, time, each * time));
         }
