@@ -88,11 +88,12 @@ enum Command {
         #[arg(long, default_value_t = 3, value_parser = whole::<u32>(1..))]
         rounds: u32,
     },
-    /// Approximate runs beside whole ones, on a grid of sizes, oversubscription and load (Markdown).
+    /// Approximate runs beside whole ones, on a grid of sizes, oversubscription and load (Markdown). Exit
+    /// status 1 when the bias that runs print is another.
     Approximate {
-        /// The number of pods, which have 32 hosts.
-        #[arg(long, default_value_t = 4, value_parser = whole::<u32>(2..))]
-        pods: u32,
+        /// The number of pods, which have 32 hosts, of each network.
+        #[arg(long, value_delimiter = ',', default_values_t = approximate::PODS, value_parser = whole::<u32>(2..))]
+        pods: Vec<u32>,
         #[arg(long, default_value_t = 2)]
         threads: usize,
     },
@@ -107,7 +108,7 @@ fn main() -> Result<()> {
     match arguments.command {
         Some(Command::One(one)) => one.run(),
         Some(Command::Scaling { threads, rounds }) => scaling::run(rounds, threads),
-        Some(Command::Approximate { pods, threads }) => approximate::run(pods, threads),
+        Some(Command::Approximate { pods, threads }) => approximate::run(&pods, threads),
         Some(Command::Ports { rounds, only }) => ports::run(rounds, only.as_deref()),
         Some(Command::Transports { rounds, only }) => transports::run(rounds, only.as_deref()),
         Some(Command::Instructions { update }) => instructions::run(update),

@@ -181,8 +181,14 @@ pub(super) fn link_model(
     LinkModel { model: with_flows(model, graph, tier, lists), order }
 }
 
-/// Returns `model` with another network, whose switches have the ports of `tier`, and with listed flows.
+/// Returns `model` with another network, whose switches have the ports of `tier`, and with listed flows. It ends when
+/// `model` does, and flows that come to the link after its `duration` start, too.
 pub(super) fn with_flows(model: &Model, graph: Graph, tier: &str, lists: Vec<Vec<ListedFlow>>) -> Model {
+    let behind_last =
+        lists.iter().flatten().map(|flow| flow.start + Span::from_ps(1)).max().unwrap_or_default();
+    let duration = model.run.duration.map(|duration| duration.max(behind_last));
+    let longer = duration.zip(model.run.duration).map_or(Span::ZERO, |(to, from)| to - from);
+    let drain = model.run.drain.saturating_sub(longer);
     let topology = File { path: String::new(), graph: Some(Arc::new(graph)) };
     let workload: IndexMap<String, Workload> = model
         .workload
@@ -203,7 +209,7 @@ pub(super) fn with_flows(model: &Model, graph: Graph, tier: &str, lists: Vec<Vec
         },
         workload,
         observe: Observe::default(),
-        run: Run { approximate: None, ..model.run.clone() },
+        run: Run { approximate: None, duration, drain, ..model.run.clone() },
         ..model.clone()
     }
 }

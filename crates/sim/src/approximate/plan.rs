@@ -16,8 +16,8 @@ use super::links::{Links, Sample};
 use super::table::{Composed, slowdowns};
 use crate::RunError;
 
-/// The highest load of a link up to which approximate runs were compared with whole ones.
-pub(super) const HIGHEST_LOAD: f64 = 0.8;
+/// The highest load of a link that is accepted: above it, medians are too high by more, the larger the network is.
+pub(super) const HIGHEST_LOAD: f64 = 0.6;
 
 /// The flows that are measured, the links that are simulated, and the flows over each.
 pub(super) struct Plan<'a> {

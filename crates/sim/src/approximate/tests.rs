@@ -6,7 +6,8 @@ use plimsoll_results::digest::Digest;
 use plimsoll_results::outcome::Approximation;
 use plimsoll_results::stats::percentile;
 use plimsoll_scenario::Scenario;
-use plimsoll_scenario::model::Approximate;
+use plimsoll_scenario::model::{Approximate, Graph, GraphLink, ListedFlow};
+use plimsoll_units::{Bytes, Rate, Span};
 
 use super::*;
 
@@ -58,6 +59,26 @@ fn flows_that_never_meet_take_what_they_take_in_the_whole_run() {
     let whole = times(&whole(&model));
     assert_eq!(whole.len(), 3);
     assert_eq!(times(&parts_of(&model)), whole);
+}
+
+#[test]
+fn a_flow_that_comes_to_a_link_after_the_end_of_traffic_is_sent_until_the_run_ends() {
+    let mut model = model(RACK, ALL);
+    model.run.drain = Span::from_ms(10);
+    let link = |from, to| GraphLink { from, to, rate: Rate::from_gbps(10), delay: Span::from_us(1) };
+    let hosts = vec!["h0".to_owned(), "h1".to_owned()];
+    let graph = Graph { hosts, switches: vec!["s".to_owned()], links: vec![link(0, 2), link(2, 1)] };
+    let flow = |start| ListedFlow {
+        start: Span::from_ms(start),
+        source: 0,
+        destination: 1,
+        size: Bytes::new(1_000),
+        class: String::new(),
+    };
+    // Traffic ends after 20 ms, the run after 30.
+    let outcome = whole(&link_model::with_flows(&model, graph, "", vec![[5, 25, 40].map(flow).to_vec()]));
+    let completed = outcome.messages.iter().filter(|message| message.completed.is_some()).count();
+    assert_eq!((outcome.messages.len(), completed), (3, 2));
 }
 
 #[test]
