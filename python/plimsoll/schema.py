@@ -2384,7 +2384,7 @@ class JobRun(TypedDict, total=False):
     repeat: RepeatMode
     """Replays rounds and iterations that repeat in place of simulating them. Default absent: all are simulated."""
     repeat_every: int
-    """With `repeat = "detect"`, how many rounds (or iterations) stand for each one that is simulated: 2 to 1000000.
+    """With `repeat = "detect"`, up to how many rounds (or iterations) stand for each one simulated: 2 to 1000000.
     Default 16."""
     scale_up: ScaleUp
     """The links inside a server. Default absent: each rank is a server."""
@@ -4692,7 +4692,7 @@ class JobRunPartial(TypedDict, total=False):
     repeat: RepeatMode
     """Replays rounds and iterations that repeat in place of simulating them. Default absent: all are simulated."""
     repeat_every: int
-    """With `repeat = "detect"`, how many rounds (or iterations) stand for each one that is simulated: 2 to 1000000.
+    """With `repeat = "detect"`, up to how many rounds (or iterations) stand for each one simulated: 2 to 1000000.
     Default 16."""
     scale_up: ScaleUpPartial
     """The links inside a server. Default absent: each rank is a server."""

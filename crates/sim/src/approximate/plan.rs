@@ -99,8 +99,9 @@ impl<'a> Plan<'a> {
         let busiest = links.busiest(&survey.flows_of, bits_per_flow);
         if busiest > HIGHEST_LOAD {
             let problem = format!(
-                "with the flows that were drawn the busiest link has a load of {busiest:.2}, and the error of \
-                 approximate runs is known up to {HIGHEST_LOAD}: lower the load, or run the whole network"
+                "with the flows that were drawn the busiest link has a load of {busiest:.2}, and approximate runs \
+                 are accepted up to {HIGHEST_LOAD}, as they are too far off above it: lower the load, or run the \
+                 whole network"
             );
             return Err(RunError::Build { key: "run.approximate".to_owned(), problem });
         }

@@ -20,7 +20,7 @@ pub enum RepeatMode {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Repeat {
     pub(crate) mode: RepeatMode,
-    /// How many rounds, or iterations, stand for one that is simulated.
+    /// Up to how many rounds, or iterations, stand for one that is simulated.
     pub(crate) every: u32,
 }
 

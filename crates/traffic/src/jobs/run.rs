@@ -44,7 +44,7 @@ pub struct JobRun {
     /// Replays rounds and iterations that repeat in place of simulating them. Default absent: all are simulated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeat: Option<RepeatMode>,
-    /// With `repeat = "detect"`, how many rounds (or iterations) stand for each one that is simulated: 2 to 1000000.
+    /// With `repeat = "detect"`, up to how many rounds (or iterations) stand for each one simulated: 2 to 1000000.
     /// Default 16.
     #[serde(skip_serializing_if = "is_default_every")]
     pub repeat_every: u32,
@@ -205,7 +205,7 @@ fn is_default_every(every: &u32) -> bool {
     *every == REPEAT_EVERY
 }
 
-/// How many rounds stand for each one that is simulated by default, and at most.
+/// Up to how many rounds stand for each one simulated by default, and the most that may be asked for.
 const REPEAT_EVERY: u32 = 16;
 const REPEAT_EVERY_MAX: u32 = 1_000_000;
 
