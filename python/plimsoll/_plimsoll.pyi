@@ -34,6 +34,7 @@ __all__ = [
     "merge",
     "reproduce",
     "run",
+    "run_links",
     "schedule",
     "version",
 ]
@@ -349,8 +350,10 @@ def run(
     out: str | None,
     force: bool,
     command: str | None,
+    submit: Callable[[int, list[str]], object] | None,
     progress: _Report | None,
 ) -> Outcomes: ...
+def run_links(scenario: Scenario, point: int, tasks: list[str]) -> list[str]: ...
 def load(path: str) -> Outcomes: ...
 def merge(out: str, parts: list[str]) -> None: ...
 def compare(all: list[Outcomes], names: list[str]) -> Compared: ...

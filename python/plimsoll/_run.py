@@ -13,7 +13,7 @@ from ._arguments import check
 from ._controller import Controller
 from ._discipline import Discipline
 from ._distribution import Drawn
-from ._executor import map_points
+from ._executor import LinkTasks, map_points
 from ._progress import Callback, reporting
 from ._results import Comparison, LoadLines, Reproduction, Result
 from ._scenario import Scenario, Source
@@ -39,6 +39,7 @@ def run(
     out: Folder | None = None,
     force: bool = False,
     progress: Callback = None,
+    executor: Executor | None = None,
 ) -> Result:
     """Run every variant, sweep point and replicate of a scenario, on all cores.
 
@@ -53,6 +54,9 @@ def run(
     ``progress`` is called about ten times a second with a ``Progress``, and cancels the call by returning False. By
     default there is a bar if tqdm is installed and stderr is a terminal; False shows none. Ctrl-C raises
     ``KeyboardInterrupt`` as soon as the runs have stopped.
+
+    With ``executor``, such as ``dask.distributed.Client.get_executor()``, its tasks simulate the sampled links of
+    approximate runs (``run.approximate``), which all points must be. The outcome does not depend on it.
     """
     check(threads=threads)
     checked = Scenario(
@@ -74,6 +78,7 @@ def run(
             _path(out),
             force,
             None,
+            LinkTasks(checked._checked, executor, checked._mechanisms) if executor else None,
             report,
         )
     return Result(outcomes)

@@ -9,6 +9,7 @@ mod controllers;
 mod disciplines;
 mod errors;
 mod line;
+mod links;
 mod mechanisms;
 mod models;
 mod reproduce;
@@ -65,6 +66,7 @@ fn _plimsoll(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(main, module)?)?;
     module.add_function(wrap_pyfunction!(built_in, module)?)?;
     module.add_function(wrap_pyfunction!(runs::run, module)?)?;
+    module.add_function(wrap_pyfunction!(links::run_links, module)?)?;
     module.add_function(wrap_pyfunction!(runs::load, module)?)?;
     module.add_function(wrap_pyfunction!(runs::merge, module)?)?;
     module.add_function(wrap_pyfunction!(runs::compare, module)?)?;

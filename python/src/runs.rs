@@ -15,8 +15,10 @@ use plimsoll_results::summary::Options;
 use plimsoll_results::{Digest, PointKey, PointOutcome, RunDir, Summary};
 use plimsoll_scenario::model::Model;
 use plimsoll_scenario::{Point, Scenario};
+use plimsoll_sim::batch::Workers;
 use pyo3::prelude::*;
 
+use crate::links::PythonWorkers;
 use crate::scenario::PythonScenario;
 use crate::tables::{self, Table};
 use crate::watch::{PythonBoard, supervise};
@@ -54,6 +56,7 @@ pub(crate) fn run(
     out: Option<PathBuf>,
     force: bool,
     command: Option<String>,
+    submit: Option<Py<PyAny>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Outcomes> {
     let checked = &scenario.scenario;
@@ -72,10 +75,13 @@ pub(crate) fn run(
     };
     let models: Vec<&Model> = todo.iter().map(|point| &point.model).collect();
     let board = PythonBoard::of(todo.len(), &scenario.failure);
+    let workers =
+        submit.map(|submit| PythonWorkers::new(submit, checked, &todo, &scenario.failure)).transpose()?;
     let bench = Bench {
         threads: bench::threads(threads),
         memory_max: memory_max.unwrap_or_else(memory::default_limit),
         watch: &board,
+        workers: workers.as_ref().map(|workers| workers as &dyn Workers),
     };
     let kept = Mutex::new(BTreeMap::new());
     let keep = |index: usize, outcome| {

@@ -116,3 +116,71 @@ def test_a_cluster_of_dask_survives_a_worker(small: dict[str, Any], tmp_path: Pa
             pass
         assert killed == [pids[0]]
     assert there.digest == here.digest and len(there.points) == 6 and there.missing == 0
+
+
+@pytest.fixture
+def approximate() -> dict[str, Any]:
+    return {
+        "version": 1,
+        "title": "links as tasks",
+        "run": {"duration": "4ms", "approximate": {"links": 10}},
+        "topology": {
+            "kind": "leaf-spine",
+            "leaves": 4,
+            "spines": 2,
+            "hosts_per_leaf": 4,
+            "rate": "10Gbps",
+            "fabric_rate": "40Gbps",
+            "delay": "1us",
+        },
+        "transport": {"kind": "dctcp", "connections": "per-message", "handshake": False, "min_rto": "5ms"},
+        "port": {"switch": {"ecn": {"threshold": "100KB"}, "buffer": "2MB"}},
+        "workload": {"all": {"kind": "all-to-all", "load": 0.4, "size": "20KB"}},
+        "sweep": {"run.seed": [1, 2]},
+    }
+
+
+def test_links_in_other_processes_give_the_same_as_threads_here(
+    approximate: dict[str, Any], small: dict[str, Any]
+) -> None:
+    here = plimsoll.run(approximate, progress=False)
+    with ProcessPoolExecutor(2, mp_context=SPAWN) as pool:
+        there = plimsoll.run(approximate, executor=pool, progress=False)
+        assert there.digest == here.digest and there.summary == here.summary
+        with pytest.raises(plimsoll.PlimsollError, match="is a whole run"):
+            plimsoll.run(small, executor=pool, progress=False)
+        with pytest.raises(plimsoll.Cancelled):
+            plimsoll.run(approximate, executor=pool, progress=lambda _: False)
+
+
+def test_an_error_of_a_task_of_links_is_raised(approximate: dict[str, Any]) -> None:
+    failing = Counting(fails=2)
+    with failing, pytest.raises(ZeroDivisionError):
+        plimsoll.run(approximate, executor=failing, progress=False)
+
+
+def test_a_cluster_of_dask_repeats_the_links_of_a_worker_that_dies(
+    approximate: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    distributed = pytest.importorskip("distributed")
+    here = plimsoll.run(approximate, progress=False)
+    mark = str(tmp_path / "died")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, local_directory=str(tmp_path)
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        executor = client.get_executor()
+        submit = executor.submit
+        monkeypatch.setattr(executor, "submit", lambda function, *args: submit(links_die_once, mark, *args))
+        there = plimsoll.run(approximate, executor=executor, progress=False)
+    assert os.path.exists(mark) and there.digest == here.digest
+
+
+def links_die_once(mark: str, *args: Any) -> Any:
+    """Simulates links, but the first call ends its process."""
+    if not os.path.exists(mark):
+        Path(mark).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return _executor.run_links(*args)

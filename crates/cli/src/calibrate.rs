@@ -108,7 +108,7 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     }
     let watch = UntilInterrupt(Interrupt::watch().context("cannot watch for Ctrl-C")?);
     let threads = bench::threads(args.threads.map(usize::from));
-    let bench = Bench { threads, memory_max: memory.limit(), watch: &watch };
+    let bench = Bench { threads, memory_max: memory.limit(), watch: &watch, workers: None };
     let reported = |error| match error {
         CalibrateError::Scenario(errors) => args.source.bad(errors).into(),
         other => anyhow::Error::from(other),

@@ -48,6 +48,8 @@ mod sbatch;
 mod scenario;
 mod signals;
 mod source;
+mod work;
+mod workers;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -109,6 +111,7 @@ subcommands! {
         #[cfg(unix)]
         Explore in explore,
         Reproduce in reproduce,
+        Work in work,
     }
     "Kernel and hosts" {
         #[cfg(target_os = "linux")]

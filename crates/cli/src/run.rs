@@ -7,14 +7,14 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow};
 use plimsoll_experiment::question::{Shard, key, label, objectives};
-use plimsoll_experiment::{Bench, Question, bench, points};
+use plimsoll_experiment::{Bench, Question, bench, points, question};
 use plimsoll_process::note;
 use plimsoll_results::capture::perfetto;
 use plimsoll_results::run_dir::{RunPlan, Status, point_id};
 use plimsoll_results::{PointKey, PointOutcome, RunDir};
 use plimsoll_scenario::model::Model;
-use plimsoll_scenario::{Point, Registry};
-use plimsoll_sim::batch::BatchError;
+use plimsoll_scenario::{Point, Registry, Scenario};
+use plimsoll_sim::batch::{BatchError, Workers};
 use plimsoll_sim::{RunError, estimate};
 use plimsoll_units::whole;
 
@@ -25,6 +25,7 @@ use crate::parallelism;
 use crate::progress::{Board, POINT, Show};
 use crate::signals::Interrupt;
 use crate::source::Source;
+use crate::workers::WorkerOptions;
 
 /// Run every variant, sweep point and replicate of a scenario, and compare them.
 ///
@@ -37,6 +38,8 @@ pub struct Args {
     /// fewer runs. Results do not depend on it.
     #[arg(long, value_name = "N", value_parser = whole::<u16>(1..))]
     threads: Option<u16>,
+    #[command(flatten)]
+    workers: WorkerOptions,
     #[command(flatten)]
     budget: Budget,
     #[command(flatten)]
@@ -89,8 +92,19 @@ pub struct Args {
 }
 
 /// The options that `--plan` excludes: those for results, which it does not keep.
-const RESULTS: [&str; 10] =
-    ["out", "columns", "force", "repair", "resume", "list", "pcap", "approximate", "perfetto", "details"];
+const RESULTS: [&str; 11] = [
+    "out",
+    "columns",
+    "force",
+    "repair",
+    "resume",
+    "list",
+    "pcap",
+    "approximate",
+    "workers",
+    "perfetto",
+    "details",
+];
 
 pub fn run(args: &Args, registry: &Registry) -> Done {
     let memory = args.budget.watch(Work::Points)?;
@@ -120,7 +134,12 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     if let Some(warning) = dir.other_build() {
         note!("warning: {warning}");
     }
-    let ended = run_points(&dir, &todo, threads, memory, show);
+    let numbered: Vec<(usize, &Point)> =
+        todo.iter().map(|point| (number_of(point, &scenario), *point)).collect();
+    let pool = args.workers.start(&question::record(&scenario), &numbered)?;
+    let ended =
+        run_points(&dir, &todo, threads, pool.as_ref().map(|pool| pool as &dyn Workers), memory, show);
+    drop(pool);
     if let Err(stopped) = ended {
         // On a full disk this fails as the write before did; complete points are reported anyway.
         let noted = dir.finish().context("cannot note what is complete");
@@ -149,6 +168,7 @@ fn run_points(
     dir: &RunDir,
     points: &[&Point],
     threads: usize,
+    workers: Option<&dyn Workers>,
     memory: Memory,
     show: Show,
 ) -> Result<(), BatchStop> {
@@ -158,7 +178,7 @@ fn run_points(
     name_the_point_in_panics();
     let models: Vec<&Model> = points.iter().map(|point| &point.model).collect();
     let asked = memory.asked();
-    let ended = Bench { threads, memory_max: memory.limit(), watch: &board }
+    let ended = Bench { threads, memory_max: memory.limit(), watch: &board, workers }
         .run(&models, |index, outcome| Ok(points::keep(dir, points[index], outcome).map(drop)?));
     drop(asked);
     board.clear();
@@ -170,6 +190,11 @@ fn run_points(
         (BatchError::Run(error), _) => error.into(),
     };
     Err(BatchStop::Error(error, board.under_way()))
+}
+
+/// Returns the number of a point in its scenario.
+fn number_of(point: &Point, scenario: &Scenario) -> usize {
+    scenario.points().iter().position(|other| key(other) == key(point)).unwrap_or_default()
 }
 
 /// The reason why not all points were run.

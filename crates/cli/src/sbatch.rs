@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! script ──sbatch──> array of jobs: plimsoll run --shard I/N ──all end well──> job: plimsoll merge
+//!        ──sbatch──> one job: plimsoll run --workers N ──srun──> plimsoll work
 //! ```
 
 use std::path::PathBuf;
@@ -16,19 +17,26 @@ use plimsoll_units::whole;
 
 use crate::output::{self, Done};
 use crate::source::Source;
+use crate::workers::all_approximate;
 
 /// Print a script that runs the points of a scenario as an array of Slurm jobs, and merges them.
 ///
 /// `plimsoll sbatch SCENARIO --points-per-task 10 | sh` submits it. Each job of the array is a shard of the scenario
 /// (`plimsoll run --shard`), and one more merges the shards when all have ended well (`plimsoll merge`). Submitted
 /// again, the script resumes: finished points are kept. The nodes need this program and a common file system.
+///
+/// `--workers N` is for approximate runs of large networks: one job, in which N processes simulate the links of all
+/// points.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     source: Source,
     /// Most points that one job of the array runs, one after the other unless it has several processors.
-    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..))]
-    points_per_task: u32,
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..), required_unless_present = "workers")]
+    points_per_task: Option<u32>,
+    /// Processes of one job that simulate the links of approximate runs.
+    #[arg(long, value_name = "N", value_parser = whole::<u16>(1..), conflicts_with_all = ["points_per_task", "cpus"])]
+    workers: Option<u16>,
     /// Processors of each job, and its threads.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u16>(1..))]
     cpus: u16,
@@ -45,25 +53,31 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     let scenario = args.source.load(registry)?;
     let question = Question::new(&scenario, None, &[])?;
     objectives(&scenario, &[])?;
-    let array = Array {
+    let script = Script {
         points: scenario.points().len(),
-        per_task: args.points_per_task as usize,
         name: scenario_name(scenario.name()),
         command: args.source.command_of("run", &[]),
         out: args.out.clone().unwrap_or_else(|| question.default_dir()).to_string_lossy().into_owned(),
-        cpus: args.cpus,
         options: &args.options,
     };
-    let script = array.script()?;
-    if array.tasks() > ARRAY_MAX {
-        let points = array.points.div_ceil(ARRAY_MAX);
-        note!(
-            "warning: an array of {} jobs is longer than Slurm's default of {ARRAY_MAX} (MaxArraySize); \
-             `--points-per-task {points}` makes it short enough",
-            array.tasks()
-        );
-    }
-    output::print(&script)?;
+    let text = match (args.workers, args.points_per_task) {
+        (Some(workers), _) => {
+            all_approximate(scenario.points())?;
+            script.with_workers(workers)?
+        }
+        (None, per_task) => {
+            let tasks = script.points.div_ceil(per_task.unwrap_or(1) as usize);
+            if tasks > ARRAY_MAX {
+                let points = script.points.div_ceil(ARRAY_MAX);
+                note!(
+                    "warning: an array of {tasks} jobs is longer than Slurm's default of {ARRAY_MAX} \
+                     (MaxArraySize); `--points-per-task {points}` makes it short enough"
+                );
+            }
+            script.with_array(tasks, args.cpus)?
+        }
+    };
+    output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -76,44 +90,86 @@ fn scenario_name(file: &str) -> String {
     stem.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect()
 }
 
-/// The points of a scenario as an array of jobs.
-struct Array<'a> {
+/// The jobs that run the points of a scenario.
+struct Script<'a> {
     points: usize,
-    per_task: usize,
     name: String,
     /// The command that runs all points.
     command: String,
     /// The run directory of the merged shards.
     out: String,
-    cpus: u16,
     options: &'a [String],
 }
 
-impl Array<'_> {
-    fn tasks(&self) -> usize {
-        self.points.div_ceil(self.per_task)
+impl Script<'_> {
+    /// Checks that no name and no option has a line break, which would end its line of the script.
+    fn check(&self) -> anyhow::Result<()> {
+        let lines = [&self.command, &self.out].into_iter().chain(self.options);
+        match lines.into_iter().find(|line| line.contains(['\n', '\r'])) {
+            Some(wrong) => {
+                Err(anyhow!("{wrong:?} has a line break, which a job's script cannot have: rename it"))
+            }
+            None => Ok(()),
+        }
     }
 
-    /// Returns the script that submits both jobs.
-    ///
-    /// # Errors
-    /// Returns an error for a line break in a name or an option, which would end its line of the script.
-    fn script(&self) -> anyhow::Result<String> {
-        let lines = [&self.command, &self.out].into_iter().chain(self.options);
-        if let Some(wrong) = lines.into_iter().find(|line| line.contains(['\n', '\r'])) {
-            return Err(anyhow!("{wrong:?} has a line break, which a job's script cannot have: rename it"));
-        }
-        let Array { points, name, command, cpus, .. } = self;
-        let tasks = self.tasks();
-        let out = quoted(&self.out);
+    /// Returns the folder of the run directory, quoted.
+    fn parent(&self) -> String {
         let parent =
             std::path::Path::new(&self.out).parent().map(|parent| parent.to_string_lossy().into_owned());
-        let parent = quoted(&parent.filter(|parent| !parent.is_empty()).unwrap_or_else(|| ".".to_owned()));
-        // In names of logs, Slurm replaces what follows a per cent sign.
-        let log = |of: &str| quoted(&format!("{}-{of}.log", self.out.replace('%', "%%")));
-        let more: String =
-            self.options.iter().map(|option| format!("#SBATCH {}\n", quoted(option))).collect();
-        let program = command.split(' ').next().unwrap_or("plimsoll");
+        quoted(&parent.filter(|parent| !parent.is_empty()).unwrap_or_else(|| ".".to_owned()))
+    }
+
+    /// Returns the path of a log, quoted: Slurm replaces what follows a per cent sign in it.
+    fn log(&self, of: &str) -> String {
+        quoted(&format!("{}-{of}.log", self.out.replace('%', "%%")))
+    }
+
+    /// Returns the lines of a job with the user's options.
+    fn more(&self) -> String {
+        self.options.iter().map(|option| format!("#SBATCH {}\n", quoted(option))).collect()
+    }
+
+    fn program(&self) -> &str {
+        self.command.split(' ').next().unwrap_or("plimsoll")
+    }
+
+    /// Returns the script that submits one job, whose workers simulate the links of all points.
+    fn with_workers(&self, workers: u16) -> anyhow::Result<String> {
+        self.check()?;
+        let Script { points, name, command, .. } = self;
+        Ok(format!(
+            r#"#!/bin/sh
+# Submits a job that runs the points of a scenario ({points}) with processes on its nodes ({workers}): sh THIS-FILE
+# Submitted again, it resumes: finished points are kept.
+set -eu
+mkdir -p {parent}
+sbatch <<'JOB'
+#!/bin/sh
+#SBATCH --job-name=plimsoll-{name}
+#SBATCH --ntasks={workers}
+#SBATCH --output={log}
+{more}exec {command} --out {out} --workers {workers} \
+  --worker-command {worker}
+JOB
+"#,
+            parent = self.parent(),
+            log = self.log("workers"),
+            more = self.more(),
+            out = quoted(&self.out),
+            // A step that asks for no memory of its own shares that of the job.
+            worker = quoted(&format!("srun --ntasks=1 --exact --mem=0 {} work", self.program())),
+        ))
+    }
+
+    /// Returns the script that submits an array of jobs, each a shard of the points, and the job that merges them.
+    ///
+    /// # Errors
+    /// Returns an error for a line break in a name or an option.
+    fn with_array(&self, tasks: usize, cpus: u16) -> anyhow::Result<String> {
+        self.check()?;
+        let Script { points, name, command, .. } = self;
+        let (out, parent, more, program) = (quoted(&self.out), self.parent(), self.more(), self.program());
         Ok(format!(
             r#"#!/bin/sh
 # Submits the points of a scenario ({points}) as an array of jobs ({tasks}), and a job that merges them: sh THIS-FILE
@@ -137,8 +193,8 @@ sbatch --dependency="afterok:${{array%%;*}}" --kill-on-invalid-dep=yes <<'JOB'
 {more}exec {program} merge {out} {out}-shard-*-of-{tasks}
 JOB
 "#,
-            task_log = log("task-%a"),
-            merge_log = log("merge"),
+            task_log = self.log("task-%a"),
+            merge_log = self.log("merge"),
         ))
     }
 }
@@ -147,22 +203,13 @@ JOB
 mod tests {
     use super::*;
 
-    fn array<'a>(points: usize, per_task: usize, options: &'a [String]) -> Array<'a> {
-        Array {
-            points,
-            per_task,
+    fn script(options: &[String]) -> Script<'_> {
+        Script {
+            points: 1000,
             name: scenario_name("my sweep.toml"),
             command: "plimsoll run 'my sweep.toml' --replicates 50".to_owned(),
             out: "results/my sweep-0a1b2c3d".to_owned(),
-            cpus: 2,
             options,
-        }
-    }
-
-    #[test]
-    fn the_last_job_has_the_points_that_are_left() {
-        for (points, per_task, tasks) in [(1000, 10, 100), (1001, 10, 101), (3, 10, 1), (10, 1, 10)] {
-            assert_eq!(array(points, per_task, &[]).tasks(), tasks, "{points} points, {per_task} a task");
         }
     }
 
@@ -195,14 +242,14 @@ sbatch --dependency="afterok:${array%%;*}" --kill-on-invalid-dep=yes <<'JOB'
 exec plimsoll merge 'results/my sweep-0a1b2c3d' 'results/my sweep-0a1b2c3d'-shard-*-of-100
 JOB
 "#;
-        assert_eq!(array(1000, 10, &options).script().expect("it has no line break"), expected);
+        assert_eq!(script(&options).with_array(100, 2).expect("it has no line break"), expected);
         // Slurm's patterns are of the script, not of the user's path.
-        let percent = Array { out: "results/50%avg %j%%".to_owned(), ..array(1000, 10, &options) };
-        let script = percent.script().expect("it has no line break");
-        assert!(script.contains("--output='results/50%%avg %%j%%%%-task-%a.log'\n"), "{script}");
-        assert!(script.contains("plimsoll merge 'results/50%avg %j%%' "), "{script}");
+        let percent = Script { out: "results/50%avg %j%%".to_owned(), ..script(&options) };
+        let text = percent.with_array(100, 2).expect("it has no line break");
+        assert!(text.contains("--output='results/50%%avg %%j%%%%-task-%a.log'\n"), "{text}");
+        assert!(text.contains("plimsoll merge 'results/50%avg %j%%' "), "{text}");
         let broken = ["--comment=a\nrm".to_owned()];
-        let error = array(1000, 10, &broken).script().expect_err("a line break").to_string();
+        let error = script(&broken).with_array(100, 2).expect_err("a line break").to_string();
         assert!(error.contains(r#""--comment=a\nrm" has a line break"#), "{error}");
     }
 }

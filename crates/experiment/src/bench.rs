@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::model::Model;
-use plimsoll_sim::batch::{self, BatchError, BatchWatch};
+use plimsoll_sim::batch::{self, BatchError, BatchWatch, Workers};
 use plimsoll_sim::{Progress, RunError};
 use plimsoll_units::Span;
 
@@ -37,6 +37,8 @@ pub struct Bench<'a> {
     pub memory_max: u64,
     /// The observer of the runs, which hears their progress and may cancel them.
     pub watch: &'a dyn BenchWatch,
+    /// Who carries out the tasks of approximate runs; none for the threads.
+    pub workers: Option<&'a dyn Workers>,
 }
 
 /// Returns the wanted number of threads, or the number of processors.
@@ -112,6 +114,10 @@ impl<K: Fn(usize, Outcome) -> Result<(), Box<dyn Error + Send + Sync>> + Sync> B
         self.bench.memory_max
     }
 
+    fn workers(&self) -> Option<&dyn Workers> {
+        self.bench.workers
+    }
+
     fn on_done(&self, index: usize, outcome: Outcome) -> Result<(), Box<dyn Error + Send + Sync>> {
         let packet_hops = outcome.counters.packet_hops;
         (self.keep)(index, outcome)?;
@@ -160,7 +166,7 @@ mod tests {
         let models = [&scenario.points()[0].model; 3];
         let run = |most: usize, memory_max: u64, refused: usize| {
             let counter = Counter { calls: Mutex::default(), most };
-            let bench = Bench { threads: 1, memory_max, watch: &counter };
+            let bench = Bench { threads: 1, memory_max, watch: &counter, workers: None };
             let ended = bench.run(&models, |index, _| match index == refused {
                 true => Err("the disk is full".into()),
                 false => Ok(()),

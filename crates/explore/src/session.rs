@@ -383,7 +383,8 @@ impl Session {
         let gives_way = self.state().shown.as_ref().is_some_and(|shown| shown.turn == turn);
         let shares = Mutex::new(vec![0.0; points.len()]);
         let watch = LookWatch { session: self, turn, gives_way, shares };
-        let bench = Bench { threads: self.threads, memory_max: self.memory.limit(), watch: &watch };
+        let bench =
+            Bench { threads: self.threads, memory_max: self.memory.limit(), watch: &watch, workers: None };
         let ended = bench.run(&models, |index, outcome| {
             let outcome = PointOutcome::new(key(points[index]), points[index].seed, outcome);
             done.lock().unwrap_or_else(PoisonError::into_inner).insert(index, outcome);

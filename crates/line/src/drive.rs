@@ -573,10 +573,11 @@ impl<'a> Driver<'a> {
         }
         let models: Vec<&Model> = models.iter().collect();
         let Room { threads, memory_max } = self.room;
-        let ended = Bench { threads, memory_max, watch: self }.run(&models, |index, outcome| {
-            let run = Run::of(&outcome, &self.asked.slos, is_endless(models[index]));
-            Ok(self.journal().keep(JournaledRun { key: keys[todo[index]].clone(), run })?)
-        });
+        let ended =
+            Bench { threads, memory_max, watch: self, workers: None }.run(&models, |index, outcome| {
+                let run = Run::of(&outcome, &self.asked.slos, is_endless(models[index]));
+                Ok(self.journal().keep(JournaledRun { key: keys[todo[index]].clone(), run })?)
+            });
         match ended {
             Ok(()) if self.goes_on() => {}
             Ok(()) => return Err(self.stopped(SearchStop::Cancelled)),

@@ -11,6 +11,7 @@ use std::thread;
 use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::model::Model;
 
+use crate::approximate::{self, Answer, Round};
 use crate::{Progress, RunError, estimate, run_on};
 
 /// Receives what happens in a batch; it is called from any thread.
@@ -28,9 +29,29 @@ pub trait BatchWatch: Sync {
         u64::MAX
     }
 
+    /// Returns who carries out the tasks of approximate runs; none for the threads of this process.
+    fn workers(&self) -> Option<&dyn Workers> {
+        None
+    }
+
     /// Run `index` is done, and its outcome is handed over. Returning an error stops the batch.
     fn on_done(&self, index: usize, outcome: Outcome)
     -> Result<(), Box<dyn std::error::Error + Send + Sync>>;
+}
+
+/// Carries out tasks of approximate runs, in other processes or on other machines.
+pub trait Workers: Sync {
+    /// Carries out the tasks of a round of run `index`, several runs' at a time, and returns the answers in the order
+    /// of the tasks. `goes_on` hears of how many there are answers; the run is cancelled when it returns false.
+    ///
+    /// # Errors
+    /// Fails if there are no workers left, and with [`RunError::Cancelled`].
+    fn carry_out(
+        &self,
+        index: usize,
+        round: &Round,
+        goes_on: &mut dyn FnMut(usize) -> bool,
+    ) -> Result<Vec<Answer>, BatchError>;
 }
 
 /// Why a batch did not finish.
@@ -99,6 +120,19 @@ fn run_one(
 ) -> Result<(), BatchError> {
     watch.on_start(index);
     let mut progress = |progress| !stop.load(Ordering::Relaxed) && watch.on_progress(index, progress);
-    let outcome = run_on(model, threads, &mut progress)?;
+    let outcome = match (model.run.approximate(), watch.workers()) {
+        (Some(size), Some(workers)) => {
+            let mut counts = [0, 0];
+            approximate::run_by(model, *size, |round| -> Result<_, BatchError> {
+                let mut goes_on = |done| progress(round.progress(model, done, counts));
+                let answers = workers.carry_out(index, &round, &mut goes_on)?;
+                for answer in &answers {
+                    counts = [counts[0] + answer.packet_hops, counts[1] + answer.events];
+                }
+                Ok(answers)
+            })?
+        }
+        _ => run_on(model, threads, &mut progress)?,
+    };
     watch.on_done(index, outcome).map_err(BatchError::Owner)
 }

@@ -464,6 +464,8 @@ impl Hosts {
             return;
         }
         let record = match self.connections.get(number) {
+            // The sender's end is not idle, which is not seen here.
+            Some(connection) if self.is_divided(connection) => return,
             Some(connection) if self.transports.closes(connection.workload) && connection.is_idle() => {
                 let record = connection.record(network);
                 self.closed_types += connection.packet_types();

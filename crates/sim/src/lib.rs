@@ -9,7 +9,7 @@
 
 #![forbid(unsafe_code)]
 
-mod approximate;
+pub mod approximate;
 pub mod batch;
 mod build;
 mod capacity;

@@ -85,5 +85,5 @@ struct Unwatched;
 impl BenchWatch for Unwatched {}
 
 fn bench() -> Bench<'static> {
-    Bench { threads: 1, memory_max: u64::MAX, watch: &Unwatched }
+    Bench { threads: 1, memory_max: u64::MAX, watch: &Unwatched, workers: None }
 }

@@ -28,3 +28,4 @@ mod run;
 mod sbatch;
 mod stopped;
 mod streams;
+mod workers;

@@ -226,10 +226,13 @@ impl Bench<'_> {
         }
         let gather = Gather::new(of, progress, journal);
         let threads = self.options.threads;
-        bench::Bench { threads, memory_max: u64::MAX, watch: &gather }.run(&models, |index, outcome| {
-            let entries = networks[index].iter().map(|job| self.entry(job, &outcome));
-            Ok(gather.keep(entries.collect())?)
-        })?;
+        bench::Bench { threads, memory_max: u64::MAX, watch: &gather, workers: None }.run(
+            &models,
+            |index, outcome| {
+                let entries = networks[index].iter().map(|job| self.entry(job, &outcome));
+                Ok(gather.keep(entries.collect())?)
+            },
+        )?;
         self.run_tasks(&tasks, &gather)?;
         // Tasks by the wall clock run one after the other, without other tasks.
         for job in live {

@@ -9,11 +9,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::model::{Graph, GraphLink, ListedFlow, Model};
 use plimsoll_units::{Bytes, Rate, Span};
 
-use super::link_model::with_flows;
+use super::task::{Answer, Task};
 
 /// Rates and delays of the links of a path, in its order.
 pub(super) type Chain = Vec<(Rate, Span)>;
@@ -29,7 +28,7 @@ pub(super) struct AloneRun {
     chain: Chain,
     workload: u16,
     sizes: Vec<u64>,
-    pub(super) model: Model,
+    pub(super) task: Task,
 }
 
 /// Sizes in bytes to be run, by path and workload.
@@ -59,7 +58,7 @@ impl AloneRequests {
                     grid.into_iter().collect()
                 }
             };
-            AloneRun { model: alone_model(model, tier, &chain, workload, &sizes), chain, workload, sizes }
+            AloneRun { task: alone_task(model, tier, &chain, workload, &sizes), chain, workload, sizes }
         });
         runs.collect()
     }
@@ -73,12 +72,10 @@ fn segment(model: &Model, workload: u16) -> u64 {
 
 impl AloneTimes {
     /// Notes the times of a run.
-    pub(super) fn add(&mut self, run: &AloneRun, outcome: &Outcome) {
+    pub(super) fn add(&mut self, run: &AloneRun, answer: &Answer) {
         let times = self.times.entry((run.chain.clone(), run.workload)).or_default();
-        for message in &outcome.messages {
-            let took = message.completed.map(|at| at.saturating_since(message.created));
-            let extra = took.map_or(0, |took| difference(took, message.ideal));
-            times.insert(run.sizes[message.index as usize], extra);
+        for message in &answer.messages {
+            times.insert(run.sizes[message.index as usize], message.extra.unwrap_or(0));
         }
     }
 
@@ -99,11 +96,6 @@ impl AloneTimes {
     }
 }
 
-/// Returns `took - ideal` in picoseconds.
-pub(super) fn difference(took: Span, ideal: Span) -> i64 {
-    took.as_ps() as i64 - ideal.as_ps() as i64
-}
-
 /// Returns the numbers of packets that are run next to `packets`.
 fn around(packets: u64) -> [u64; 2] {
     let packets = packets.max(1);
@@ -117,7 +109,7 @@ fn around(packets: u64) -> [u64; 2] {
 }
 
 /// Builds the run of a path on which one flow after the other has all links for itself.
-fn alone_model(model: &Model, tier: &str, chain: &Chain, workload: u16, sizes: &[u64]) -> Model {
+fn alone_task(model: &Model, tier: &str, chain: &Chain, workload: u16, sizes: &[u64]) -> Task {
     let switches = chain.len() as u32 - 1;
     // Hosts are nodes 0 and 1, and the switches between them follow.
     let node = |place: u32| match place {
@@ -150,9 +142,9 @@ fn alone_model(model: &Model, tier: &str, chain: &Chain, workload: u16, sizes: &
     }
     let mut lists = vec![Vec::new(); model.workload.len()];
     lists[usize::from(workload)] = flows;
-    let mut alone = with_flows(model, graph, tier, lists);
-    alone.run.warmup = Span::ZERO;
-    alone.run.duration = Some(start);
+    let mut alone = Task::new(model, graph, tier, lists);
+    alone.warmup = Span::ZERO;
+    alone.duration = Some(start);
     alone
 }
 

@@ -8,20 +8,15 @@
 //! One that they slow has a link of its own, at its pace; the others of a sender share one. The other links of a path
 //! are replaced by their time, of propagation and of a packet on the wire. A receiver's link is faster than all others.
 
-use std::sync::Arc;
-
-use indexmap::{IndexMap, IndexSet};
+use indexmap::IndexSet;
 use plimsoll_fabric::net::topology::Link;
-use plimsoll_fabric::net::topology::file::File;
 use plimsoll_fabric::net::{HostId, Network, Node, PortId};
-use plimsoll_scenario::model::{
-    Graph, GraphLink, ListedFlow, Model, Observe, Ports, Run, Topology, Workload,
-};
-use plimsoll_traffic::flow_list::FlowList;
+use plimsoll_scenario::model::{Graph, GraphLink, ListedFlow, Model};
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use super::alone::Chain;
 use super::flows::Flow;
+use super::task::Task;
 
 /// A flow over the link, and where on its path the link is.
 #[derive(Clone, Debug)]
@@ -100,7 +95,7 @@ const FASTER: u64 = 10;
 
 /// The scenario of one link, and which of its messages is which flow.
 pub(super) struct LinkModel {
-    pub(super) model: Model,
+    pub(super) task: Task,
     /// By workload: the numbers of its flows among the crossing ones, in the order of their records, and their paces.
     pub(super) order: Vec<Vec<(u32, u32)>>,
 }
@@ -178,38 +173,5 @@ pub(super) fn link_model(
     let tier = network.tiers().get(usize::from(target.tier)).copied().unwrap_or_default();
     let (lists, order) =
         lists.into_iter().map(|list| list.into_iter().unzip()).unzip::<_, _, Vec<_>, Vec<_>>();
-    LinkModel { model: with_flows(model, graph, tier, lists), order }
-}
-
-/// Returns `model` with another network, whose switches have the ports of `tier`, and with listed flows. It ends when
-/// `model` does, and flows that come to the link after its `duration` start, too.
-pub(super) fn with_flows(model: &Model, graph: Graph, tier: &str, lists: Vec<Vec<ListedFlow>>) -> Model {
-    let behind_last =
-        lists.iter().flatten().map(|flow| flow.start + Span::from_ps(1)).max().unwrap_or_default();
-    let duration = model.run.duration.map(|duration| duration.max(behind_last));
-    let longer = duration.zip(model.run.duration).map_or(Span::ZERO, |(to, from)| to - from);
-    let drain = model.run.drain.saturating_sub(longer);
-    let topology = File { path: String::new(), graph: Some(Arc::new(graph)) };
-    let workload: IndexMap<String, Workload> = model
-        .workload
-        .keys()
-        .zip(lists)
-        .map(|(name, flows)| {
-            let list = FlowList { path: String::new(), flows: Arc::new(flows) };
-            (name.clone(), Workload::FlowList(list))
-        })
-        .collect();
-    Model {
-        topology: Topology::File(topology),
-        fault: Vec::new(),
-        port: Ports {
-            host: model.port.host.clone(),
-            switch: model.port.of_tier(tier).clone(),
-            tier: IndexMap::new(),
-        },
-        workload,
-        observe: Observe::default(),
-        run: Run { approximate: None, duration, drain, ..model.run.clone() },
-        ..model.clone()
-    }
+    LinkModel { task: Task::new(model, graph, tier, lists), order }
 }

@@ -7,13 +7,14 @@ use plimsoll_scenario::model::{Approximate, Model};
 use plimsoll_traffic::Traffic;
 use plimsoll_units::{Span, Streams, Time, mix64};
 
-use super::alone::{AloneRequests, AloneRun, AloneTimes, Chain, difference};
+use super::alone::{AloneRequests, AloneRun, AloneTimes, Chain};
 use super::bias::bias;
 use super::compose::{Delay, Delays, FlowKey, MeasuredFlow};
 use super::flows::{self, Flow, each_flow};
 use super::link_model::{CrossingFlow, LinkModel, PACES, PacketSizes, link_chain, link_model};
 use super::links::{Links, Sample};
 use super::table::{Composed, slowdowns};
+use super::task::Answer;
 use crate::RunError;
 
 /// The highest load of a link that is accepted: above it, medians are too high by more, the larger the network is.
@@ -220,7 +221,7 @@ impl<'a> Plan<'a> {
                 let mut built = link_model(self.model, &self.network, port, crossing, |crossing| {
                     self.arrival(crossing, gathered)
                 });
-                built.model.run.seed = mix64(self.model.run.seed ^ u64::from(port.0));
+                built.task.seed = mix64(self.model.run.seed ^ u64::from(port.0));
                 runs.push(LinkRun { link, direction, built });
             }
         }
@@ -243,38 +244,30 @@ impl<'a> Plan<'a> {
     }
 
     /// Takes the delays of a link's run.
-    pub(super) fn gather(
-        &self,
-        run: &LinkRun,
-        outcome: &Outcome,
-        alone: &AloneTimes,
-        gathered: &mut Gathered,
-    ) {
+    pub(super) fn gather(&self, run: &LinkRun, answer: &Answer, alone: &AloneTimes, gathered: &mut Gathered) {
         let port = self.sample.links[run.link][run.direction];
         let crossing = &self.crossing[run.link][run.direction];
         let target = self.network.link(port);
-        let counters = &outcome.counters;
-        gathered.packet_hops += counters.packet_hops;
-        gathered.sent += counters.packets_sent;
-        gathered.lost += counters.nic_drops + counters.switch_drops;
+        gathered.packet_hops += answer.packet_hops;
+        gathered.sent += answer.sent;
+        gathered.lost += answer.lost;
         // Without a loss a timeout is that of a delayed acknowledgement, as in the whole run.
-        if counters.nic_drops + counters.switch_drops > 0 {
-            gathered.timeouts += counters.timeouts;
+        if answer.lost > 0 {
+            gathered.timeouts += answer.timeouts;
         }
-        gathered.messages += outcome.messages.len() as u64;
-        for message in &outcome.messages {
+        gathered.messages += answer.messages.len() as u64;
+        for message in &answer.messages {
             let (number, pace) = run.built.order[usize::from(message.workload)][message.index as usize];
             let crossing = &crossing[number as usize];
             let flow = &crossing.flow;
-            let Some(completed) = message.completed else { continue };
+            let Some(extra) = message.extra else { continue };
             let chain = link_chain(self.sizes, target, crossing, pace);
-            let took = completed.saturating_since(message.created);
-            let extra = alone.extra(&chain, flow.workload, flow.bytes);
+            let without_others = alone.extra(&chain, flow.workload, flow.bytes);
             let delay = Delay {
                 flow: key(flow),
                 bytes: flow.bytes,
                 link: run.link as u32,
-                ps: difference(took, message.ideal) - extra,
+                ps: extra - without_others,
             };
             let pool = (self.links.class_of(port), crossing.hops, flow.workload);
             gathered.delays.add(pool, port, delay);

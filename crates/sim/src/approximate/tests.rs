@@ -76,7 +76,7 @@ fn a_flow_that_comes_to_a_link_after_the_end_of_traffic_is_sent_until_the_run_en
         class: String::new(),
     };
     // Traffic ends after 20 ms, the run after 30.
-    let outcome = whole(&link_model::with_flows(&model, graph, "", vec![[5, 25, 40].map(flow).to_vec()]));
+    let outcome = whole(&Task::new(&model, graph, "", vec![[5, 25, 40].map(flow).to_vec()]).model(&model));
     let completed = outcome.messages.iter().filter(|message| message.completed.is_some()).count();
     assert_eq!((outcome.messages.len(), completed), (3, 2));
 }

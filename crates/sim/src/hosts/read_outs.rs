@@ -1,7 +1,8 @@
 //! The state of hosts that the rest of the simulator reads, and the messages from other logical processes.
 
 use plimsoll_fabric::net::{HostId, Network};
-use plimsoll_mechanisms::transports::PacketTypes;
+use plimsoll_mechanisms::tcp::{Connections, TcpConfig};
+use plimsoll_mechanisms::transports::{Carrier, PacketTypes};
 use plimsoll_results::outcome::{self, Delivered, GoodputInterval, ProcessorTotals};
 use plimsoll_traffic::ConnectionEnd as End;
 use plimsoll_units::Time;
@@ -26,13 +27,19 @@ impl Hosts {
 
     /// Returns what keeps the two ends of a connection in one logical process, if anything does.
     pub(crate) fn ends_together(&self) -> Option<&'static str> {
-        if self.rules.close_when_idle {
-            Some("`transport.connections = \"per-message\"` closes both ends of a connection at one instant")
-        } else if self.rules.completes_acknowledged {
+        if self.rules.completes_acknowledged {
             Some("`observe.completion = \"acknowledged\"` completes a message at its sender")
+        } else if self.transports.all().any(may_be_idle_when_delivered) {
+            Some("`transport.connections = \"per-message\"` closes both ends of a connection at one instant")
         } else {
             None
         }
+    }
+
+    /// Returns whether the two ends of a connection are in different logical processes.
+    pub(super) fn is_divided(&self, connection: &HostConnection) -> bool {
+        let here = |end| self.process.as_ref().is_none_or(|process| process.has(connection.host(end)));
+        here(End::Client) != here(End::Server)
     }
 
     /// Leaves all hosts that `process` does not simulate to the others.
@@ -180,4 +187,16 @@ impl Hosts {
         let multipath = self.multipath.as_ref();
         multipath.and_then(|multipath| multipath.connection_of(flow)).unwrap_or(flow)
     }
+}
+
+/// Returns whether a connection may be closed as soon as its message is delivered. A sender of TCP, WRITE, Ultra
+/// Ethernet or NDP is not idle then, as the acknowledgement of the packet that completed the message is on its way.
+fn may_be_idle_when_delivered(config: &TcpConfig) -> bool {
+    let acknowledges = match config.carrier() {
+        Carrier::Roce => !config.reads(),
+        Carrier::Uet | Carrier::Ndp => true,
+        Carrier::Homa => false,
+        Carrier::Stack => config.custom.is_some() || config.params.kind.describe().family.acknowledges,
+    };
+    config.params.connections == Connections::PerMessage && !acknowledges
 }

@@ -304,6 +304,12 @@ impl News {
             }
             hint::spin_loop();
         }
+        for _ in 0..YIELDS {
+            if self.edition.load(Ordering::SeqCst) != seen {
+                return;
+            }
+            thread::yield_now();
+        }
         let mut asleep = lock(&self.sleep);
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         while self.edition.load(Ordering::SeqCst) == seen {
@@ -312,6 +318,10 @@ impl News {
         self.sleepers.fetch_sub(1, Ordering::SeqCst);
     }
 }
+
+/// How often a thread that waits lets others run before it goes to sleep. With more processes than cores the one that
+/// it waits for then runs; if all slept, each publication would wake them all for nothing.
+const YIELDS: u32 = 20;
 
 /// Looks before a thread goes to sleep: some microseconds, about what sleeping and waking take.
 const SPINS: u32 = 2_000;

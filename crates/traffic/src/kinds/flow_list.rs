@@ -34,7 +34,7 @@ pub struct FlowList {
 }
 
 /// One flow of a list: a row of its file.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ListedFlow {
     /// The time at which the flow starts, since the start of the run.
     pub start: Span,

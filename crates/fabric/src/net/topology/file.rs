@@ -26,7 +26,7 @@ pub struct File {
 }
 
 /// A connected graph of hosts and switches.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Graph {
     /// Names of the hosts; nodes 0, 1, ....
     pub hosts: Vec<String>,
@@ -37,7 +37,7 @@ pub struct Graph {
 }
 
 /// A full-duplex link.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct GraphLink {
     /// One end: a host's number, or the number of hosts plus a switch's.
     pub from: u32,

@@ -131,7 +131,11 @@ fn a_permutation_over_labels_leaves_fewer_packets_trimmed_than_over_hashes() {
 /// The transports of the matrix: a name, keys of `[transport]`, and of `[port.switch]`.
 const KINDS: &[(&str, &str, &str)] = &[
     ("NDP", "", "trim = { service = '10:1', victim = 'coin-tail', queue = '60KB', bounce = true }\n"),
-    ("NDP, a short header queue", "", "trim = { service = '10:1', queue = '2KB', bounce = true }\n"),
+    (
+        "NDP, a short header queue, a connection for each message",
+        "connections = 'per-message'",
+        "trim = { service = '10:1', queue = '2KB', bounce = true }\n",
+    ),
     (
         "NDP, without bounces",
         "ndp.paths.choice = 'penalties'",

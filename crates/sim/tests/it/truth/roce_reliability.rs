@@ -14,16 +14,16 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("DCQCN with a window", "kind = 'dcqcn'\nroce.window = 'bdp'", "ecn = { threshold = '50KB' }"),
     (
         "DCQCN with selective repeat",
-        "kind = 'dcqcn'\nroce.repair = 'selective'",
+        "kind = 'dcqcn'\nconnections = 'per-message'\nroce.repair = 'selective'",
         "ecn = { threshold = '50KB' }",
     ),
     ("READ", "kind = 'dcqcn'\nroce.operation = 'read'", "ecn = { threshold = '50KB' }"),
     (
         "READ with selective repeat",
-        "kind = 'hpcc'\nroce.operation = 'read'\nroce.repair = 'selective'",
+        "kind = 'hpcc'\nconnections = 'per-message'\nroce.operation = 'read'\nroce.repair = 'selective'",
         "int = {}",
     ),
-    ("HPCC", "kind = 'hpcc'", "int = {}"),
+    ("HPCC, a connection for each message", "kind = 'hpcc'\nconnections = 'per-message'", "int = {}"),
     (
         "HPCC by rates, a reference for each link, and quantised stamps",
         "kind = 'hpcc'\nroce.hpcc = { form = 'rate', references = 'per-link' }",

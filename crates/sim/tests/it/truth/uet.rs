@@ -167,12 +167,12 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("RCCC", "kind = 'uet-rccc'", "trim = { service = '10:1' }\n"),
     ("both", "kind = 'uet'", "trim = { service = '10:1' }\n"),
     (
-        "both, REPS",
-        "kind = 'uet'\nuet.paths.choice = 'reps'\nuet.ack_after = '1B'",
+        "both, REPS, a connection for each message",
+        "kind = 'uet'\nconnections = 'per-message'\nuet.paths.choice = 'reps'\nuet.ack_after = '1B'",
         "trim = { service = '10:1' }\n",
     ),
     ("both, one path", "kind = 'uet'\nuet.paths.choice = 'flow'", "trim = { service = '10:1' }\n"),
-    ("both, without trimming", "kind = 'uet'\nuet.trimming = false", ""),
+    ("both, without trimming", "kind = 'uet'\nconnections = 'per-message'\nuet.trimming = false", ""),
     ("NSCC, overtaken", "kind = 'uet-nscc'\nuet.trimming = false\nuet.overtaken_is_lost = true", ""),
 ];
 
