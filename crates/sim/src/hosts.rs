@@ -39,6 +39,9 @@ mod transports;
 mod unfinished;
 mod wire;
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
 
@@ -149,6 +152,8 @@ struct HostRules {
     close_when_idle: bool,
     /// A message is complete when its delivery has been acknowledged to its sender.
     completes_acknowledged: bool,
+    /// Connections of one message may be put away when nothing can happen to them any more.
+    puts_away: bool,
     /// Packets of a flow may take several paths at a time.
     spreads: bool,
     /// Each packet takes the path of its flow and entropy.
@@ -199,6 +204,9 @@ impl Hosts {
                 only_pairs_wait: !is_hybrid && !backpressure,
                 close_when_idle: transports.close_when_idle(),
                 completes_acknowledged,
+                puts_away: transports.close_when_idle()
+                    && !completes_acknowledged
+                    && model.observe.flow_series.is_none(),
                 paths,
                 nic_choice: (model.paths.nics, Streams::new(model.run.seed).word("nics")),
                 spreads: fabric.selector().is_some_and(|selector| selector.spreads()),
@@ -457,6 +465,19 @@ impl Hosts {
         let arrival = acknowledged(fabric.network(), transport, now, &packet, arrival, spreads);
         self.agenda.extend([Step::Acknowledged(number, end, packet), Step::Close(number)]);
         Some((workload, arrival))
+    }
+
+    /// Puts away a connection of one message that is delivered and acknowledged, if none of its packets is under way: as
+    /// many were received as were sent. Nothing can happen to it any more, and its memory is free for another one.
+    #[cold]
+    fn put_away_if_quiet(&mut self, network: &Network, number: u32) {
+        let Some(connection) = self.connections.get(number) else { return };
+        let workload = connection.workload;
+        let is_single = self.is_one_way[usize::from(workload)] && self.transports.puts_away(workload);
+        if is_single && connection.is_quiet() && !self.is_divided(connection) {
+            self.closed.insert(number, connection.record(network));
+            self.connections.close(number);
+        }
     }
 
     fn close_if_idle(&mut self, network: &Network, number: u32) {

@@ -35,9 +35,10 @@ size = "20KB"
 "run.seed" = [1, 2]
 "#;
 
-/// Starts a worker, the first of which ends after a few lines, as one that is killed does.
+/// Starts a worker, the first of which ends after six lines, as one that is killed does.
 const DIES_ONCE: &str = r#"
-if mkdir first 2>/dev/null; then head -n 6 | "$1" work; else exec "$1" work; fi
+mkdir first 2>/dev/null || exec "$1" work
+for line in 1 2 3 4 5 6; do IFS= read -r text; printf '%s\n' "$text"; done | "$1" work
 "#;
 
 #[test]

@@ -248,6 +248,15 @@ impl HostConnection {
     pub(super) fn is_idle(&self) -> bool {
         self.halves.iter().all(|half| half.messages.is_empty() && half.endpoint.is_idle())
     }
+
+    /// Returns whether the connection is idle, and none of its packets is under way or was lost.
+    pub(super) fn is_quiet(&self) -> bool {
+        if !self.is_idle() {
+            return false;
+        }
+        let [client, server] = [0, 1].map(|end| self.halves[end].endpoint.counters());
+        client.segments_sent == server.segments_received && server.segments_sent == client.segments_received
+    }
 }
 
 /// Adds the counters of an end of a connection or subflow to a record.

@@ -70,6 +70,7 @@ impl Hosts {
     pub(crate) fn absorb(&mut self, other: Hosts, simulated: impl Fn(HostId) -> bool) {
         self.connections.absorb(other.connections, |own, other| own.absorb(other, &simulated));
         self.datagrams.absorb(other.datagrams, &simulated);
+        self.closed.extend(other.closed);
         self.closed_types += other.closed_types;
         self.goodput.absorb(other.goodput);
     }

@@ -1,6 +1,7 @@
 //! [`Transports`]: the parameters of the transports of a run, and which of them carries a workload.
 
 use plimsoll_mechanisms::tcp::{Connections, TcpConfig};
+use plimsoll_mechanisms::transports::Carrier;
 use plimsoll_scenario::model::Model;
 
 use crate::error::RunError;
@@ -58,6 +59,12 @@ impl Transports {
     /// Returns whether the connections of a workload are closed when they fall idle.
     pub(super) fn closes(&self, workload: u16) -> bool {
         self.of_workload(workload).params.connections == Connections::PerMessage
+    }
+
+    /// Returns whether a connection of a workload has one message of TCP, and is not returned to a pool.
+    pub(super) fn puts_away(&self, workload: u16) -> bool {
+        let config = self.of_workload(workload);
+        self.closes(workload) && config.params.pool == 0 && config.carrier() == Carrier::Stack
     }
 
     /// Returns whether the connections of some workload are closed when they fall idle.

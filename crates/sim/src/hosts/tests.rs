@@ -1,0 +1,35 @@
+//! Connections of one message are put away once nothing can happen to them.
+
+use std::path::Path;
+
+use plimsoll_scenario::Scenario;
+
+use crate::build::build;
+
+/// Returns how many connections a run has opened, and how many of them are still open at its end.
+fn connections(more: &str) -> (usize, usize) {
+    let text = format!(
+        "version = 1\ntitle = 'flows'\n[run]\nduration = '5ms'\ndrain = '1s'\n[topology]\nkind = 'rack'\n\
+         hosts = 8\nrate = '10Gbps'\ndelay = '1us'\n[transport]\nkind = 'dctcp'\nconnections = 'per-message'\n\
+         ack_delay = '100us'\n[port.switch]\necn = {{ threshold = '50KB' }}\n\
+         [workload.all]\nkind = 'all-to-all'\nload = 0.4\nsize = '20KB'\n{more}"
+    );
+    let scenario = Scenario::parse("flows.toml", &text, Path::new(".")).expect("it is valid");
+    let mut built = build(&scenario.points()[0].model).expect("it is built");
+    built.world.run(&mut |_| true).expect("it runs");
+    let connections = &built.world.hosts.connections;
+    assert!(connections.len() > 500, "{}", connections.len());
+    (connections.len(), connections.iter().flatten().count())
+}
+
+#[test]
+fn a_connection_whose_packets_have_all_arrived_is_put_away() {
+    let (_, left) = connections("");
+    assert_eq!(left, 0);
+    // After a loss as many packets never arrive as were sent: a duplicate may be under way.
+    let (opened, left) = connections("[host]\nloss = 0.01\n");
+    assert!(0 < left && left < opened / 2, "{left} of {opened}");
+    // A series has the windows of all connections.
+    let (opened, left) = connections("[observe]\nflow_series = '1ms'\n");
+    assert_eq!(left, opened);
+}
