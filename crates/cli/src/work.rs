@@ -24,7 +24,7 @@ use crate::output::{self, Done};
 #[derive(clap::Args)]
 pub struct Args {}
 
-/// A line to a worker.
+/// A line that the run writes to a worker.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Request {
@@ -37,7 +37,7 @@ pub enum Request {
     },
     /// The number of the point whose tasks follow.
     Point(usize),
-    /// A task of the point.
+    /// A task of that point, to be carried out.
     Task(Box<Task>),
 }
 

@@ -41,8 +41,8 @@ pub struct WorkerOptions {
 }
 
 impl WorkerOptions {
-    /// Starts the workers, if any are asked for. `recorded` is the text of the scenario; `points` are those to be run, by
-    /// their numbers in it.
+    /// Starts the workers, if any are asked for. `recorded` is the text of the scenario; `points` are those to be run,
+    /// by their numbers in it.
     pub fn start(&self, recorded: &str, points: &[(usize, &Point)]) -> anyhow::Result<Option<Pool>> {
         let Some(count) = self.workers.filter(|_| !points.is_empty()) else { return Ok(None) };
         all_approximate(points.iter().map(|(_, point)| *point))?;
@@ -52,7 +52,10 @@ impl WorkerOptions {
                 vec![program.to_string_lossy().into_owned(), "work".to_owned()]
             }
             Some(text) => words(text).ok_or_else(|| {
-                anyhow!("--worker-command {text:?}: expected a program and its arguments, such as `ssh node7 plimsoll work`")
+                anyhow!(
+                    "--worker-command {text:?}: expected a program and its arguments, such as `ssh node7 plimsoll \
+                     work`"
+                )
             })?,
         };
         let numbers = points.iter().map(|(number, _)| *number).collect();
@@ -76,7 +79,6 @@ pub fn all_approximate<'a>(points: impl IntoIterator<Item = &'a Point>) -> anyho
 pub struct Pool {
     shared: Arc<Shared>,
     children: Vec<Arc<Mutex<Child>>>,
-    threads: Vec<thread::JoinHandle<()>>,
     /// By index of the run: the number of its point in the scenario.
     points: Vec<usize>,
 }
@@ -117,6 +119,9 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The most characters of a wrong answer in an error.
 const SHOWN_MAX: usize = 80;
 
+/// How often a worker without pipes is asked for its exit status before it is ended.
+const TRIES: u32 = 10;
+
 /// The interval at which a run asks whether it goes on.
 const ASKS_EVERY: Duration = Duration::from_millis(100);
 
@@ -124,18 +129,18 @@ impl Pool {
     fn start(count: usize, command: &[String], recorded: &str, points: Vec<usize>) -> anyhow::Result<Pool> {
         let shared = Arc::new(Shared::default());
         locked(&shared.state).alive = count;
-        let mut pool = Pool { shared, children: Vec::new(), threads: Vec::new(), points };
+        let mut pool = Pool { shared, children: Vec::new(), points };
         let hello = Request::Scenario { text: recorded.to_owned(), build: output::VERSION.to_owned() };
         let hello = serde_json::to_string(&hello)?;
         for number in 1..=count {
             let (mut worker, child) = Worker::start(number, command)?;
             pool.children.push(child);
             let (shared, hello) = (Arc::clone(&pool.shared), hello.clone());
-            pool.threads.push(thread::spawn(move || {
+            thread::spawn(move || {
                 // A worker that ends at once shows it with its first task.
                 let _ = worker.send(&hello);
                 worker.serve(&shared);
-            }));
+            });
         }
         Ok(pool)
     }
@@ -146,14 +151,7 @@ impl Drop for Pool {
         locked(&self.shared.state).is_closed = true;
         self.shared.changed.notify_all();
         for child in &self.children {
-            // One that has ended cannot be ended again.
-            let _ = locked(child).kill();
-        }
-        for thread in self.threads.drain(..) {
-            let _ = thread.join();
-        }
-        for child in &self.children {
-            let _ = locked(child).wait();
+            end_with_descendants(&mut locked(child));
         }
     }
 }
@@ -204,6 +202,20 @@ impl Workers for Pool {
             .map(|answer| answer.map_err(owner))
             .collect()
     }
+}
+
+/// Ends a worker, and what a command such as `sh` has started for it.
+fn end_with_descendants(child: &mut Child) {
+    // The number of a process that has ended may be another's by now.
+    if !matches!(child.try_wait(), Ok(None)) {
+        return;
+    }
+    #[cfg(unix)]
+    if let Some(group) = rustix::process::Pid::from_raw(child.id().cast_signed()) {
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+    let _ = child.kill();
+    let _ = child.wait();
 }
 
 fn owner(reason: String) -> BatchError {
@@ -281,7 +293,15 @@ impl Worker {
             Ok(Reply::Answer(answer)) => Ok(Ok(answer)),
             Ok(Reply::Error(reason)) => Ok(Err(reason)),
             Err(error) if error.is::<std::io::Error>() => {
-                Err(locked(&self.child).wait().map_or(error, |status| anyhow!("{status}")))
+                let mut child = locked(&self.child);
+                for _ in 0..TRIES {
+                    if let Ok(Some(status)) = child.try_wait() {
+                        return Err(anyhow!("{status}"));
+                    }
+                    thread::sleep(ASKS_EVERY);
+                }
+                end_with_descendants(&mut child);
+                Err(error.context("it answers no more"))
             }
             Err(error) => Err(error),
         }

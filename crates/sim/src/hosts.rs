@@ -467,8 +467,8 @@ impl Hosts {
         Some((workload, arrival))
     }
 
-    /// Puts away a connection of one message that is delivered and acknowledged, if none of its packets is under way: as
-    /// many were received as were sent. Nothing can happen to it any more, and its memory is free for another one.
+    /// Puts away a connection of one message that is delivered and acknowledged, if none of its packets is under way:
+    /// as many were received as were sent. Nothing can happen to it any more, and its memory is free for another one.
     #[cold]
     fn put_away_if_quiet(&mut self, network: &Network, number: u32) {
         let Some(connection) = self.connections.get(number) else { return };

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::common::Place;
+use crate::common::{Place, signal};
 
 const SCENARIO: &str = r#"
 version = 1
@@ -81,4 +81,22 @@ fn workers_that_cannot_do_the_work_are_an_error_that_names_the_remedy() {
     let script = place.plimsoll(&sbatch).ends_with(0).stdout;
     assert!(script.contains("#SBATCH --ntasks=8\n") && script.contains("--workers 8"), "{script}");
     assert!(script.contains("--worker-command 'srun --ntasks=1 --exact --mem=0 plimsoll work'"), "{script}");
+}
+
+#[test]
+fn a_run_that_is_ended_leaves_no_worker_behind() {
+    let place = Place::new();
+    place.write("links.toml", SCENARIO);
+    // What a wrapper has started has the pipes, too.
+    place.write("wrapper.sh", "sleep 1000 & echo $! > new\nmv new started\nwait\n");
+    let run = ["run", "links.toml", "--quiet", "--workers", "1", "--worker-command", "sh wrapper.sh"];
+    let mut child = place.command(&run).spawn().unwrap();
+    while !place.path("started").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    signal(&child, signal_hook::consts::SIGTERM);
+    assert_eq!(child.wait().unwrap().code(), Some(128 + signal_hook::consts::SIGTERM));
+    let sleeps = place.read("started").trim().to_owned();
+    let stat = std::fs::read_to_string(format!("/proc/{sleeps}/stat")).unwrap_or_default();
+    assert!(stat.is_empty() || stat.contains(") Z"), "{stat}");
 }
