@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use plimsoll_experiment::question::label;
+use plimsoll_experiment::question::{label, program};
 use plimsoll_process::note;
 use plimsoll_scenario::Point;
 use plimsoll_scenario::model::words;
@@ -48,8 +48,11 @@ impl WorkerOptions {
         all_approximate(points.iter().map(|(_, point)| *point))?;
         let command = match &self.worker_command {
             None => {
-                let program = std::env::current_exe().context("cannot find the path of this program")?;
-                vec![program.to_string_lossy().into_owned(), "work".to_owned()]
+                // Where Python has called the command line, its own program is another one.
+                let this = std::env::current_exe().ok();
+                let this = this.filter(|path| path.file_name().is_some_and(|name| name == program()));
+                let this = this.map_or_else(|| program().to_owned(), |path| path.to_string_lossy().into_owned());
+                vec![this, "work".to_owned()]
             }
             Some(text) => words(text).ok_or_else(|| {
                 anyhow!(

@@ -201,8 +201,7 @@ pub fn label(point: &Point) -> String {
 pub fn command(subcommand: &str, path: &Path, overrides: &Overrides, points: &[Point]) -> String {
     let sweeps_seeds = points.iter().flat_map(|point| &point.sweep).any(|(key, _)| key == "run.seed");
     let seed = points.first().map(|first| first.seed).filter(|_| !sweeps_seeds);
-    let program = PROGRAM.get().map_or("plimsoll", String::as_str);
-    let mut command = format!("{} {subcommand} {}", quoted(program), quoted(&path.to_string_lossy()));
+    let mut command = format!("{} {subcommand} {}", quoted(program()), quoted(&path.to_string_lossy()));
     for set in &overrides.set {
         command.push_str(&format!(" --set {}", quoted(set)));
     }
@@ -222,6 +221,11 @@ static PROGRAM: OnceLock<String> = OnceLock::new();
 pub fn called(program: &OsStr) {
     let name = Path::new(program).file_name().unwrap_or("plimsoll".as_ref());
     PROGRAM.get_or_init(|| name.to_string_lossy().into_owned());
+}
+
+/// Returns the name by which the command line was called.
+pub fn program() -> &'static str {
+    PROGRAM.get().map_or("plimsoll", String::as_str)
 }
 
 /// Quotes a word for a POSIX shell, if it needs quotes.

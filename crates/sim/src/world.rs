@@ -107,10 +107,13 @@ impl World {
                     self.fabric.hooks_mut().loses(packet);
                 }
                 Handled::Delivered(packet) => self.hosts.on_packet(now, &mut self.fabric, packet),
-                Handled::Served => self.hosts.on_room(now, &mut self.fabric),
+                Handled::Served | Handled::Done => {}
                 Handled::Circuits => self.on_circuits(now),
-                Handled::Done => {}
                 Handled::NotMine => self.on_own_event(now, owner),
+            }
+            // At once, whichever event has made room: a later one may be in another logical process.
+            if !self.fabric.hooks().room.is_empty() {
+                self.hosts.on_room(now, &mut self.fabric);
             }
             let finishes = self.fabric.hooks().has_aftermath && self.finishes_after_event(now)?;
             let events = self.fabric.counters().events;
@@ -212,6 +215,7 @@ impl World {
     #[cold]
     fn finishes_after_event(&mut self, now: Time) -> Result<bool, RunError> {
         self.on_arrivals(now);
+        self.hosts.on_room(now, &mut self.fabric);
         self.on_lost(now);
         if std::mem::take(&mut self.fabric.hooks_mut().has_paused) {
             self.look_for_deadlock(now)?;
