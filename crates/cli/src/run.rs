@@ -125,6 +125,14 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     if args.plan {
         return parallelism::print(&share, threads, memory, show, args.shown.format);
     }
+    if args.pcap && share.iter().any(|point| point.model.run.approximate().is_some()) {
+        return Err(anyhow!(
+            "an approximate run has no packets of the whole network to capture: add `--set run.approximate=off`, or \
+             leave out `--pcap`"
+        ));
+    }
+    // Before anything is written or removed: a worker that cannot be started changes nothing.
+    let mut pool = args.workers.start(&question::record(&scenario), &share)?;
     let plan = question.plan(source.command_of("run", scenario.points()), output::commit());
     let dir = open(args, RunPlan { columns: args.columns.into(), ..plan }, &out)?;
     let todo = points::missing(&dir, &share, args.repair)?;
@@ -134,9 +142,9 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     if let Some(warning) = dir.other_build() {
         note!("warning: {warning}");
     }
-    let numbered: Vec<(usize, &Point)> =
-        todo.iter().map(|point| (number_of(point, &scenario), *point)).collect();
-    let pool = args.workers.start(&question::record(&scenario), &numbered)?;
+    if let Some(pool) = &mut pool {
+        pool.points = todo.iter().map(|point| number_of(point, &scenario)).collect();
+    }
     let ended =
         run_points(&dir, &todo, threads, pool.as_ref().map(|pool| pool as &dyn Workers), memory, show);
     drop(pool);

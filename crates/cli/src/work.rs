@@ -4,7 +4,8 @@
 //! stdin:  {"scenario":"version = 1 ..","build":"0.9.0"}    once: what is run
 //!         {"point":0}                                      the point of the tasks that follow
 //!         {"task":{..}}                                    a line each
-//! stdout: {"answer":{..}} or {"error":".."}                a line for each task
+//! stdout: "ready"                                          once it has read the scenario
+//!         {"answer":{..}} or {"error":".."}                a line for each task
 //! ```
 
 use std::io::{BufRead as _, stdin};
@@ -41,10 +42,12 @@ pub enum Request {
     Task(Box<Task>),
 }
 
-/// A line from a worker, for each task.
+/// A line from a worker: the first one, and one for each task.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reply {
+    /// The scenario was read.
+    Ready,
     /// The outcome of the task.
     Answer(Answer),
     /// The reason why there is none.
@@ -60,7 +63,10 @@ pub fn run(_: &Args, registry: &Registry) -> Done {
             "stdin has no task: `plimsoll run --workers` starts this command, and sends tasks to it",
         )?;
         match request {
-            Request::Scenario { text, build } => scenario = Some(read(registry, &text, &build)?),
+            Request::Scenario { text, build } => {
+                scenario = Some(read(registry, &text, &build)?);
+                say(&Reply::Ready)?;
+            }
             Request::Point(number) => point = number,
             Request::Task(task) => {
                 let points = scenario.as_ref().map_or(&[][..], Scenario::points);
@@ -71,11 +77,15 @@ pub fn run(_: &Args, registry: &Registry) -> Done {
                     Ok(answer) => Reply::Answer(answer),
                     Err(error) => Reply::Error(output::reasons(&error.into())),
                 };
-                output::print(&(serde_json::to_string(&reply)? + "\n"))?;
+                say(&reply)?;
             }
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn say(reply: &Reply) -> anyhow::Result<()> {
+    output::print(&(serde_json::to_string(reply)? + "\n"))
 }
 
 /// Reads the scenario that the run has sent.

@@ -41,11 +41,11 @@ pub struct WorkerOptions {
 }
 
 impl WorkerOptions {
-    /// Starts the workers, if any are asked for. `recorded` is the text of the scenario; `points` are those to be run,
-    /// by their numbers in it.
-    pub fn start(&self, recorded: &str, points: &[(usize, &Point)]) -> anyhow::Result<Option<Pool>> {
-        let Some(count) = self.workers.filter(|_| !points.is_empty()) else { return Ok(None) };
-        all_approximate(points.iter().map(|(_, point)| *point))?;
+    /// Starts the workers, if any are asked for. `recorded` is the text of the scenario, and `points` are some of its
+    /// points.
+    pub fn start(&self, recorded: &str, points: &[&Point]) -> anyhow::Result<Option<Pool>> {
+        let Some(count) = self.workers else { return Ok(None) };
+        all_approximate(points.iter().copied())?;
         let command = match &self.worker_command {
             None => {
                 // Where Python has called the command line, its own program is another one.
@@ -61,8 +61,7 @@ impl WorkerOptions {
                 )
             })?,
         };
-        let numbers = points.iter().map(|(number, _)| *number).collect();
-        Pool::start(usize::from(count), &command, recorded, numbers).map(Some)
+        Pool::start(usize::from(count), &command, recorded).map(Some)
     }
 }
 
@@ -83,7 +82,7 @@ pub struct Pool {
     shared: Arc<Shared>,
     children: Vec<Arc<Mutex<Child>>>,
     /// By index of the run: the number of its point in the scenario.
-    points: Vec<usize>,
+    pub points: Vec<usize>,
 }
 
 #[derive(Default)]
@@ -129,20 +128,19 @@ const TRIES: u32 = 10;
 const ASKS_EVERY: Duration = Duration::from_millis(100);
 
 impl Pool {
-    fn start(count: usize, command: &[String], recorded: &str, points: Vec<usize>) -> anyhow::Result<Pool> {
+    fn start(count: usize, command: &[String], recorded: &str) -> anyhow::Result<Pool> {
         let shared = Arc::new(Shared::default());
         locked(&shared.state).alive = count;
-        let mut pool = Pool { shared, children: Vec::new(), points };
+        let mut pool = Pool { shared, children: Vec::new(), points: Vec::new() };
         let hello = Request::Scenario { text: recorded.to_owned(), build: output::VERSION.to_owned() };
         let hello = serde_json::to_string(&hello)?;
         for number in 1..=count {
             let (mut worker, child) = Worker::start(number, command)?;
             pool.children.push(child);
             let (shared, hello) = (Arc::clone(&pool.shared), hello.clone());
-            thread::spawn(move || {
-                // A worker that ends at once shows it with its first task.
-                let _ = worker.send(&hello);
-                worker.serve(&shared);
+            thread::spawn(move || match worker.greet(&hello) {
+                Ok(()) => worker.serve(&shared),
+                Err(reason) => worker.has_ended(&mut locked(&shared.state), &shared.changed, &reason),
             });
         }
         Ok(pool)
@@ -277,17 +275,33 @@ impl Worker {
                 Err(_) if state.is_closed => return,
                 Err(reason) => {
                     state.waiting.push_front(waiting);
-                    state.alive -= 1;
-                    state.ended = format!("worker {} has ended: {reason:#}", self.number);
-                    if state.alive > 0 {
-                        note!("warning: {}; its task is carried out by another one", state.ended);
-                    }
-                    shared.changed.notify_all();
-                    return;
+                    return self.has_ended(&mut state, &shared.changed, &reason);
                 }
             }
             shared.changed.notify_all();
         }
+    }
+
+    /// Sends the scenario, and waits until the worker is ready: no task waits for one that starts late.
+    fn greet(&mut self, hello: &str) -> anyhow::Result<()> {
+        match self.send(hello).map_err(anyhow::Error::from).and_then(|()| self.reply()) {
+            Ok(Reply::Ready) => Ok(()),
+            Ok(_) => Err(anyhow!("it has answered before it was asked")),
+            Err(error) => Err(self.why(error)),
+        }
+    }
+
+    /// Notes that the worker has ended, and why.
+    fn has_ended(&self, state: &mut State, changed: &Condvar, reason: &anyhow::Error) {
+        if state.is_closed {
+            return;
+        }
+        state.alive -= 1;
+        state.ended = format!("worker {} has ended: {reason:#}", self.number);
+        if state.alive > 0 {
+            note!("warning: {}; its tasks are carried out by others", state.ended);
+        }
+        changed.notify_all();
     }
 
     /// Carries out a task: its answer, or the reason why it has none. Fails if the process has ended.
@@ -295,19 +309,25 @@ impl Worker {
         match self.exchange(waiting) {
             Ok(Reply::Answer(answer)) => Ok(Ok(answer)),
             Ok(Reply::Error(reason)) => Ok(Err(reason)),
-            Err(error) if error.is::<std::io::Error>() => {
-                let mut child = locked(&self.child);
-                for _ in 0..TRIES {
-                    if let Ok(Some(status)) = child.try_wait() {
-                        return Err(anyhow!("{status}"));
-                    }
-                    thread::sleep(ASKS_EVERY);
-                }
-                end_with_descendants(&mut child);
-                Err(error.context("it answers no more"))
-            }
-            Err(error) => Err(error),
+            Ok(Reply::Ready) => Err(anyhow!("it is ready a second time")),
+            Err(error) => Err(self.why(error)),
         }
+    }
+
+    /// Returns the reason of an error of the pipes: the exit status of a process that has ended.
+    fn why(&self, error: anyhow::Error) -> anyhow::Error {
+        if !error.is::<std::io::Error>() {
+            return error;
+        }
+        let mut child = locked(&self.child);
+        for _ in 0..TRIES {
+            if let Ok(Some(status)) = child.try_wait() {
+                return anyhow!("{status}");
+            }
+            thread::sleep(ASKS_EVERY);
+        }
+        end_with_descendants(&mut child);
+        error.context("it answers no more")
     }
 
     /// Sends a task, and waits for its answer. An `io::Error` is that of a process that has ended.
@@ -317,6 +337,10 @@ impl Worker {
             self.point = Some(waiting.point);
         }
         self.send(&serde_json::to_string(&Request::Task(Box::new(waiting.task.clone())))?)?;
+        self.reply()
+    }
+
+    fn reply(&mut self) -> anyhow::Result<Reply> {
         let mut line = String::new();
         if self.from.read_line(&mut line)? == 0 {
             return Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into());

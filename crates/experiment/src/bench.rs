@@ -119,7 +119,8 @@ impl<K: Fn(usize, Outcome) -> Result<(), Box<dyn Error + Send + Sync>> + Sync> B
     }
 
     fn on_done(&self, index: usize, outcome: Outcome) -> Result<(), Box<dyn Error + Send + Sync>> {
-        let packet_hops = outcome.counters.packet_hops;
+        let of_links = outcome.approximation.as_ref().map(|known| known.packet_hops);
+        let packet_hops = of_links.unwrap_or(outcome.counters.packet_hops);
         (self.keep)(index, outcome)?;
         self.bench.watch.on_run(index, packet_hops);
         // A run that is shorter than a step of progress is cancelled here.

@@ -58,7 +58,7 @@ fn any_number_of_workers_gives_the_outcome_of_threads_also_where_one_dies() {
     let program = Path::new(env!("CARGO_BIN_EXE_plimsoll")).display();
     let command = format!("sh worker.sh '{program}'");
     let run = ["run", "links.toml", "--format", "json", "--workers", "2", "--worker-command", &command];
-    let ran = place.plimsoll(&run).says("its task is carried out by another one");
+    let ran = place.plimsoll(&run).says("its tasks are carried out by others");
     assert!(place.path("first").is_dir(), "one worker was to end early");
     assert_eq!(ran.json()["digest"], threads);
 }
@@ -75,8 +75,17 @@ fn workers_that_cannot_do_the_work_are_an_error_that_names_the_remedy() {
         let run = ["run", "links.toml", "--workers", "2", "--worker-command", command];
         place.plimsoll(&run).ends_with(2).says(says);
     }
-    let whole = ["run", "links.toml", "--set", "run.approximate=off", "--workers", "2"];
+    // What is refused leaves no run behind, and removes none.
+    let whole = ["run", "links.toml", "--out", "w", "--set", "run.approximate=off", "--workers", "2"];
     place.plimsoll(&whole).ends_with(2).says("`--workers` is for approximate runs");
+    assert!(!place.path("w").exists());
+    place.plimsoll(&["run", "links.toml", "--out", "done", "--quiet"]).ends_with(0);
+    let forced =
+        ["run", "links.toml", "--out", "done", "--force", "--workers", "2", "--worker-command", "nosuch"];
+    place.plimsoll(&forced).ends_with(2);
+    assert!(place.path("done/summary.json").exists());
+    let captured = ["run", "links.toml", "--out", "w", "--pcap"];
+    place.plimsoll(&captured).ends_with(2).says("has no packets of the whole network to capture");
     let sbatch = ["sbatch", "links.toml", "--workers", "8", "--", "--time=10"];
     let script = place.plimsoll(&sbatch).ends_with(0).stdout;
     assert!(script.contains("#SBATCH --ntasks=8\n") && script.contains("--workers 8"), "{script}");
