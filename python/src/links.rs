@@ -4,7 +4,7 @@
 //! Round ──as text──> submit(point, tasks) ──> executor ──> run_links, in a worker ──> texts of the answers
 //! ```
 
-use plimsoll_experiment::question::key;
+use plimsoll_experiment::question::number_of;
 use plimsoll_scenario::{Point, Scenario};
 use plimsoll_sim::RunError;
 use plimsoll_sim::approximate::{Answer, Round, Task};
@@ -40,8 +40,8 @@ impl<'a> PythonWorkers<'a> {
                 whole.label()
             )));
         }
-        let number = |point: &&Point| scenario.points().iter().position(|other| key(other) == key(point));
-        Ok(PythonWorkers { submit, points: todo.iter().filter_map(number).collect(), failure })
+        let points = todo.iter().map(|point| number_of(point, scenario)).collect();
+        Ok(PythonWorkers { submit, points, failure })
     }
 
     fn answers(

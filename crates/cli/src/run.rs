@@ -13,7 +13,7 @@ use plimsoll_results::capture::perfetto;
 use plimsoll_results::run_dir::{RunPlan, Status, point_id};
 use plimsoll_results::{PointKey, PointOutcome, RunDir};
 use plimsoll_scenario::model::Model;
-use plimsoll_scenario::{Point, Registry, Scenario};
+use plimsoll_scenario::{Point, Registry};
 use plimsoll_sim::batch::{BatchError, Workers};
 use plimsoll_sim::{RunError, estimate};
 use plimsoll_units::whole;
@@ -143,7 +143,7 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
         note!("warning: {warning}");
     }
     if let Some(pool) = &mut pool {
-        pool.points = todo.iter().map(|point| number_of(point, &scenario)).collect();
+        pool.points = todo.iter().map(|point| question::number_of(point, &scenario)).collect();
     }
     let ended =
         run_points(&dir, &todo, threads, pool.as_ref().map(|pool| pool as &dyn Workers), memory, show);
@@ -198,11 +198,6 @@ fn run_points(
         (BatchError::Run(error), _) => error.into(),
     };
     Err(BatchStop::Error(error, board.under_way()))
-}
-
-/// Returns the number of a point in its scenario.
-fn number_of(point: &Point, scenario: &Scenario) -> usize {
-    scenario.points().iter().position(|other| key(other) == key(point)).unwrap_or_default()
 }
 
 /// The reason why not all points were run.

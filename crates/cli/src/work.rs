@@ -46,9 +46,9 @@ pub enum Request {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reply {
-    /// The scenario was read.
+    /// The scenario was read, and tasks may come.
     Ready,
-    /// The outcome of the task.
+    /// The completion times and losses of the task.
     Answer(Answer),
     /// The reason why there is none.
     Error(String),

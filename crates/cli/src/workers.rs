@@ -104,7 +104,7 @@ struct State {
 
 /// A task, and where its answer goes.
 struct Waiting {
-    /// The number of the point.
+    /// The number of the point in the scenario, from 0.
     point: usize,
     number: usize,
     task: Task,

@@ -187,6 +187,11 @@ pub fn key(point: &Point) -> PointKey {
     PointKey { variant: point.variant.clone(), sweep: point.sweep.clone(), replicate: point.replicate }
 }
 
+/// Returns the number of a point in its scenario, from 0.
+pub fn number_of(point: &Point, scenario: &Scenario) -> usize {
+    scenario.points().iter().position(|other| key(other) == key(point)).unwrap_or_default()
+}
+
 /// Describes a point, printable on a terminal: `HULL, workload.background.load = 0.2, replicate 1`.
 pub fn label(point: &Point) -> String {
     let label = printable(&point.label()).into_owned();

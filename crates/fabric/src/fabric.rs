@@ -12,7 +12,6 @@
 //! while let Some((now, owner)) = fabric.next_event(last) {
 //!     match fabric.on_event(now, owner, &mut arrived) {
 //!         Handled::Delivered(packet) => the host at packet.dst receives it
-//!         Handled::Served            => senders that wait for room in a NIC may go on
 //!         Handled::Done              => nothing is left to do
 //!         Handled::NotMine           => the caller's own event
 //!     }
@@ -92,8 +91,6 @@ pub struct Fabric<H> {
 pub enum Handled<'a> {
     /// A packet has reached its host.
     Delivered(&'a Packet),
-    /// A NIC has sent, or a NIC may send again, so that senders may find room in it.
-    Served,
     /// The caller need not do anything more for the event.
     Done,
     /// The controller of circuits has acted: other queues may send, and it may need the hosts' demand
@@ -160,7 +157,7 @@ impl<H: Hooks> Fabric<H> {
                 return Handled::NotMine;
             }
         }
-        Handled::Served
+        Handled::Done
     }
 
     /// The first packet of the link of `port` has reached the far end. It is moved to `arrived`.

@@ -38,11 +38,11 @@ const HIGHEST_LOSS: f64 = 0.001;
 
 /// Tasks that can be carried out in any order, and beside each other; later rounds need their answers.
 pub struct Round {
-    /// All tasks of the round.
+    /// The tasks, in the order in which their answers are returned.
     pub tasks: Vec<Task>,
     /// The number of the round, from 0.
     pub number: usize,
-    /// The number of rounds.
+    /// The number of rounds of the whole approximate run.
     pub of: usize,
 }
 

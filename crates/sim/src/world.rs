@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! Fabric::next_event ──> Fabric::on_event ──> Delivered ──> Hosts::on_packet: an end receives, and sends in turn
-//!                                         ├─> Served ─────> Hosts::on_room: ends that wait for room have their turn
 //!                                         └─> NotMine ────> Hosts::on_due: a timer; or a workload acts
+//! room in a NIC, by any of these ──> Hosts::on_room: ends that wait for it have their turn
 //! Hosts::next_arrival ──> a workload acts ──> Actions ──> Hosts::send
 //! ```
 
@@ -107,7 +107,7 @@ impl World {
                     self.fabric.hooks_mut().loses(packet);
                 }
                 Handled::Delivered(packet) => self.hosts.on_packet(now, &mut self.fabric, packet),
-                Handled::Served | Handled::Done => {}
+                Handled::Done => {}
                 Handled::Circuits => self.on_circuits(now),
                 Handled::NotMine => self.on_own_event(now, owner),
             }
@@ -215,7 +215,11 @@ impl World {
     #[cold]
     fn finishes_after_event(&mut self, now: Time) -> Result<bool, RunError> {
         self.on_arrivals(now);
-        self.hosts.on_room(now, &mut self.fabric);
+        // What workloads send may make room, and who finds it may leave steps in turn.
+        while !self.fabric.hooks().room.is_empty() {
+            self.hosts.on_room(now, &mut self.fabric);
+            self.on_arrivals(now);
+        }
         self.on_lost(now);
         if std::mem::take(&mut self.fabric.hooks_mut().has_paused) {
             self.look_for_deadlock(now)?;

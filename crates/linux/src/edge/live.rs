@@ -238,7 +238,7 @@ impl LiveFabric {
                     self.give_demand();
                     self.compare_circuits(out);
                 }
-                Handled::Served | Handled::Done => {}
+                Handled::Done => {}
                 Handled::NotMine => unreachable!("a live fabric schedules no other events"),
             }
             self.report_lost(out);

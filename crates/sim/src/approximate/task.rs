@@ -33,7 +33,7 @@ pub struct Task {
     drain: Span,
 }
 
-/// The outcome of a task.
+/// The outcome of a task: how long its messages took, and what it lost.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Answer {
     pub(super) messages: Vec<AnsweredMessage>,
