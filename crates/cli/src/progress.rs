@@ -42,7 +42,7 @@ pub struct Board<'a> {
     began: Instant,
     state: Mutex<State>,
     pub interrupt: Interrupt,
-    memory: Memory,
+    pub memory: Memory,
 }
 
 thread_local! {

@@ -19,7 +19,7 @@ use plimsoll_sim::{RunError, estimate};
 use plimsoll_units::whole;
 
 use crate::columns::ColumnForm;
-use crate::memory::{self, Budget, Memory, Work};
+use crate::memory::{self, Budget, Work};
 use crate::output::{self, Done, Shown};
 use crate::parallelism;
 use crate::progress::{Board, POINT, Show};
@@ -131,6 +131,8 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
              leave out `--pcap`"
         ));
     }
+    // Watched before a worker is started: what ends the run then ends its workers, too.
+    let interrupt = Interrupt::watch().context("cannot watch for Ctrl-C")?;
     // Before anything is written or removed: a worker that cannot be started changes nothing.
     let mut pool = args.workers.start(&question::record(&scenario), &share)?;
     let plan = question.plan(source.command_of("run", scenario.points()), output::commit());
@@ -145,9 +147,10 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     if let Some(pool) = &mut pool {
         pool.points = todo.iter().map(|point| question::number_of(point, &scenario)).collect();
     }
-    let ended =
-        run_points(&dir, &todo, threads, pool.as_ref().map(|pool| pool as &dyn Workers), memory, show);
+    let board = Board::new(&todo, show, interrupt.clone(), memory);
+    let ended = run_points(&dir, &todo, threads, pool.as_ref().map(|pool| pool as &dyn Workers), board);
     drop(pool);
+    drop(interrupt);
     if let Err(stopped) = ended {
         // On a full disk this fails as the write before did; complete points are reported anyway.
         let noted = dir.finish().context("cannot note what is complete");
@@ -177,12 +180,9 @@ fn run_points(
     points: &[&Point],
     threads: usize,
     workers: Option<&dyn Workers>,
-    memory: Memory,
-    show: Show,
+    board: Board<'_>,
 ) -> Result<(), BatchStop> {
-    let interrupt = Interrupt::watch().context("cannot watch for Ctrl-C");
-    let interrupt = interrupt.map_err(|error| BatchStop::Error(error, Vec::new()))?;
-    let board = Board::new(points, show, interrupt, memory);
+    let memory = board.memory;
     name_the_point_in_panics();
     let models: Vec<&Model> = points.iter().map(|point| &point.model).collect();
     let asked = memory.asked();
