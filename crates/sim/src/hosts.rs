@@ -73,7 +73,7 @@ use demand::DemandReader;
 use goodput::GoodputMeter;
 use homa_host::HomaHost;
 use host_credit::HostCredit;
-use messages::Stream;
+use messages::{Announced, Stream};
 use multipath::Multipath;
 use network_paths::NetworkPaths;
 use receive_offload::ReceiveOffload;
@@ -467,17 +467,38 @@ impl Hosts {
         Some((workload, arrival))
     }
 
-    /// Puts away a connection of one message that is delivered and acknowledged, if none of its packets is under way:
-    /// as many were received as were sent. Nothing can happen to it any more, and its memory is free for another one.
+    /// The sender at `end` of a connection is idle. If the connection has one message, and none of its packets is under
+    /// way, as many were received as sent: nothing can happen to it any more, and its memory is free for another one.
+    /// Where the other end is in another logical process, that one compares, whenever it hears of it.
     #[cold]
-    fn put_away_if_quiet(&mut self, network: &Network, number: u32) {
+    fn put_away_if_quiet(&mut self, network: &Network, number: u32, end: End) {
         let Some(connection) = self.connections.get(number) else { return };
         let workload = connection.workload;
-        let is_single = self.is_one_way[usize::from(workload)] && self.transports.puts_away(workload);
-        if is_single && connection.is_quiet() && !self.is_divided(connection) {
+        if !self.is_one_way[usize::from(workload)] || !self.transports.puts_away(workload) {
+            return;
+        }
+        if self.is_divided(connection) {
+            let half = connection.half_of(end);
+            if half.is_idle() {
+                let (peer, what) = (connection.host(end.other()), Announced::Idle(half.segments()));
+                self.announce(peer, Announcement { connection: number, to: end.other(), what });
+            }
+        } else if connection.is_quiet() {
+            self.put_away(network, number);
+        }
+    }
+
+    /// Closes a connection, and keeps its record.
+    fn put_away(&mut self, network: &Network, number: u32) {
+        if let Some(connection) = self.connections.get(number) {
             self.closed.insert(number, connection.record(network));
             self.connections.close(number);
         }
+    }
+
+    /// Has the logical process of `host` know.
+    fn announce(&mut self, host: HostId, announcement: Announcement) {
+        self.process.iter_mut().for_each(|process| process.announce(host, announcement));
     }
 
     fn close_if_idle(&mut self, network: &Network, number: u32) {

@@ -150,13 +150,26 @@ fn run_plan(
     plan: LpPlan,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
-    let exchange =
-        Exchange::new(plan.processes, plan.lookahead, first.world.rules.horizon, first.world.rules.grace);
-    let worlds = thread::scope(|scope| {
+    let rules = first.world.rules;
+    let exchange = Exchange::new(plan.processes, plan.lookahead, rules.horizon, rules.grace);
+    let worlds = run_processes(model, &mut first, &plan, &exchange, progress)?;
+    let merged = worlds.and_then(|others| merge::merge(first, others, exchange, &plan));
+    merged.map_or_else(|| crate::run(model, progress), Ok)
+}
+
+/// Runs all logical processes, and returns the worlds of those beside `first`, unmerged; `None` if they cannot be
+/// started, or links have paused each other in a circle.
+fn run_processes(
+    model: &Model,
+    first: &mut BuiltWorld,
+    plan: &LpPlan,
+    exchange: &Exchange,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Option<Vec<BuiltWorld>>, RunError> {
+    thread::scope(|scope| {
         let guard = exchange.guard();
         let mut others = Vec::new();
         for here in 1..plan.processes {
-            let (plan, exchange) = (&plan, &exchange);
             let work = move || {
                 let guard = exchange.guard();
                 let mut build = build(model)?;
@@ -169,8 +182,8 @@ fn run_plan(
             let Ok(other) = thread::Builder::new().spawn_scoped(scope, work) else { return Ok(None) };
             others.push(other);
         }
-        first.world.become_process(&plan, 0);
-        let own = first.world.run_process(&exchange, 0, progress);
+        first.world.become_process(plan, 0);
+        let own = first.world.run_process(exchange, 0, progress);
         if own.is_ok() {
             guard.ended_well();
         }
@@ -184,7 +197,16 @@ fn run_plan(
         }
         own?;
         others.drain(..).collect::<Result<Vec<BuiltWorld>, RunError>>().map(Some)
-    })?;
-    let merged = worlds.and_then(|others| merge::merge(first, others, exchange, &plan));
-    merged.map_or_else(|| crate::run(model, progress), Ok)
+    })
+}
+
+/// Returns the worlds of a run in `threads` logical processes at its end, for tests.
+#[cfg(test)]
+pub(crate) fn worlds_of(model: &Model, threads: usize) -> Vec<BuiltWorld> {
+    let mut first = build(model).expect("it is built");
+    let plan = LpPlan::new(&first, threads, None).expect("it is divided");
+    let rules = first.world.rules;
+    let exchange = Exchange::new(plan.processes, plan.lookahead, rules.horizon, rules.grace);
+    let others = run_processes(model, &mut first, &plan, &exchange, &mut |_| true).expect("it runs");
+    std::iter::once(first).chain(others.into_iter().flatten()).collect()
 }

@@ -12,7 +12,7 @@ use plimsoll_traffic::{Arrival, ConnectionEnd as End, MessageWaits};
 use plimsoll_units::{Span, Time, mix64};
 
 use super::demand::Unsent;
-use super::messages::{MessageStream, Outgoing, Stream};
+use super::messages::{MessageStream, Outgoing, SegmentCounts, Stream};
 use super::network_paths::NetworkPaths;
 
 /// One end of a connection, and the messages that it has written.
@@ -53,6 +53,17 @@ impl Half {
     pub(super) fn write(&mut self, config: &TcpConfig, now: Time, bytes: u64, tag: u64, created: Time) {
         self.messages.write(bytes, tag, created);
         self.endpoint.write(config, now, bytes);
+    }
+
+    /// Returns whether nothing that this end wrote is unacknowledged, and nothing that it received unread.
+    pub(super) fn is_idle(&self) -> bool {
+        self.messages.is_empty() && self.endpoint.is_idle()
+    }
+
+    /// Returns the segments that this end has sent and received.
+    pub(super) fn segments(&self) -> SegmentCounts {
+        let counters = self.endpoint.counters();
+        SegmentCounts { sent: counters.segments_sent, received: counters.segments_received }
     }
 }
 
@@ -224,10 +235,7 @@ impl HostConnection {
                 std::mem::swap(self.half(end), other.half(end));
             }
         }
-        self.active = match (self.active, other.active) {
-            (Some(own), Some(other)) => Some((own.0.min(other.0), own.1.max(other.1))),
-            (own, other) => own.or(other),
-        };
+        self.active = spanning(self.active, other.active);
     }
 
     #[inline]
@@ -246,16 +254,31 @@ impl HostConnection {
 
     /// Returns whether nothing written is unacknowledged and nothing unread: the connection could be closed.
     pub(super) fn is_idle(&self) -> bool {
-        self.halves.iter().all(|half| half.messages.is_empty() && half.endpoint.is_idle())
+        self.halves.iter().all(Half::is_idle)
     }
 
     /// Returns whether the connection is idle, and none of its packets is under way or was lost.
     pub(super) fn is_quiet(&self) -> bool {
-        if !self.is_idle() {
-            return false;
-        }
-        let [client, server] = [0, 1].map(|end| self.halves[end].endpoint.counters());
-        client.segments_sent == server.segments_received && server.segments_sent == client.segments_received
+        let [client, server] = &self.halves;
+        self.is_idle() && client.segments().seen_by_peer() == server.segments()
+    }
+}
+
+/// Adds what another logical process recorded at the other end of a connection.
+pub(super) fn add(record: &mut outcome::ConnectionRecord, other: &outcome::ConnectionRecord) {
+    record.active = spanning(record.active, other.active);
+    record.delivered += other.delivered;
+    record.segments += other.segments;
+    record.retransmissions += other.retransmissions;
+    record.timeouts += other.timeouts;
+    record.marked += other.marked;
+}
+
+/// Returns the time from the first to the last of two pairs.
+fn spanning(one: Option<(Time, Time)>, other: Option<(Time, Time)>) -> Option<(Time, Time)> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
+        (one, other) => one.or(other),
     }
 }
 

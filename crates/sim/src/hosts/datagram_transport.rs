@@ -22,7 +22,7 @@ use plimsoll_traffic::ConnectionEnd as End;
 use plimsoll_units::{ByteTime, Time};
 
 use super::demand::Unsent;
-use super::messages::{Announcement, MessageStream, Outgoing};
+use super::messages::{MessageStream, Outgoing};
 
 /// The connections of the datagram family.
 #[derive(Debug, Default)]
@@ -137,8 +137,7 @@ impl DatagramTransport {
     }
 
     /// Has an end of a connection expect a message that another logical process has sent.
-    pub(super) fn expect(&mut self, announcement: Announcement) {
-        let Announcement { connection, to, message } = announcement;
+    pub(super) fn expect(&mut self, connection: u32, to: End, message: Outgoing) {
         if let Some(open) = self.connections.get_mut(&connection) {
             expect(&mut open.halves[to as usize], message);
         }

@@ -35,13 +35,37 @@ impl Outgoing {
     }
 }
 
-/// The last byte of a workload's message is on its way to the end `to` of a connection, which another logical process
-/// simulates.
+/// What the end `to` of a connection, which another logical process simulates, has to know.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Announcement {
     pub(super) connection: u32,
     pub(super) to: End,
-    pub(super) message: Outgoing,
+    pub(super) what: Announced,
+}
+
+/// What an end of a connection announces to the other.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Announced {
+    /// The last byte of this message is on its way.
+    Message(Outgoing),
+    /// This end is idle.
+    Idle(SegmentCounts),
+    /// The end that hears of it was idle, and so was this one, which is put away.
+    PutAway,
+}
+
+/// The segments that an end has sent and received.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct SegmentCounts {
+    pub(super) sent: u64,
+    pub(super) received: u64,
+}
+
+impl SegmentCounts {
+    /// Returns the counts of the other end if no segment is under way, and none was lost.
+    pub(super) fn seen_by_peer(self) -> SegmentCounts {
+        SegmentCounts { sent: self.received, received: self.sent }
+    }
 }
 
 /// The messages at an end of an open connection, of any transport.

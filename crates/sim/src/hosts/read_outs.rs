@@ -1,5 +1,7 @@
 //! The state of hosts that the rest of the simulator reads, and the messages from other logical processes.
 
+use std::collections::btree_map::Entry;
+
 use plimsoll_fabric::net::{HostId, Network};
 use plimsoll_mechanisms::tcp::{Connections, TcpConfig};
 use plimsoll_mechanisms::transports::{Carrier, PacketTypes};
@@ -8,9 +10,9 @@ use plimsoll_traffic::ConnectionEnd as End;
 use plimsoll_units::Time;
 
 use super::Hosts;
-use super::connection::HostConnection;
+use super::connection::{HostConnection, add};
 use super::flow_number::datagram_workload;
-use super::messages::Announcement;
+use super::messages::{Announced, Announcement};
 use crate::observe::SenderState;
 use crate::parallel::process::Process;
 use crate::sim_hooks::SimFabric;
@@ -52,17 +54,30 @@ impl Hosts {
         self.process.as_deref_mut()
     }
 
-    /// Has an end of a connection expect a message that another logical process has sent.
-    pub(crate) fn expect(&mut self, announcement: Announcement) {
-        let Announcement { connection, to, message } = announcement;
-        if let Some(open) = self.connections.get_mut(connection) {
-            open.half(to).messages.expect(message);
-        } else if self.datagrams.has(connection) {
-            self.datagrams.expect(announcement);
-        } else if connection >= self.next_connection() {
+    /// Takes what an end of a connection has announced that another logical process simulates.
+    pub(crate) fn hear(&mut self, network: &Network, announcement: Announcement) {
+        let Announcement { connection, to, what } = announcement;
+        let is_to_come = connection >= self.next_connection();
+        match (what, self.connections.get_mut(connection)) {
+            (Announced::Message(message), Some(open)) => open.half(to).messages.expect(message),
+            (Announced::Message(message), None) if self.datagrams.has(connection) => {
+                self.datagrams.expect(connection, to, message);
+            }
             // The other process is ahead: the connection is yet to be opened here. It will have been before any of the
             // message arrives, because a stretch of time is not longer than the lookahead.
-            self.process.iter_mut().for_each(|process| process.early.push(announcement));
+            (Announced::Message(_), None) if is_to_come => {
+                self.process.iter_mut().for_each(|process| process.early.push(announcement));
+            }
+            (Announced::Idle(segments), Some(open)) => {
+                let (half, peer) = (open.half_of(to), open.host(to.other()));
+                if half.is_idle() && half.segments() == segments.seen_by_peer() {
+                    self.put_away(network, connection);
+                    let what = Announced::PutAway;
+                    self.announce(peer, Announcement { connection, to: to.other(), what });
+                }
+            }
+            (Announced::PutAway, Some(_)) => self.put_away(network, connection),
+            (_, None) => {}
         }
     }
 
@@ -70,7 +85,12 @@ impl Hosts {
     pub(crate) fn absorb(&mut self, other: Hosts, simulated: impl Fn(HostId) -> bool) {
         self.connections.absorb(other.connections, |own, other| own.absorb(other, &simulated));
         self.datagrams.absorb(other.datagrams, &simulated);
-        self.closed.extend(other.closed);
+        for (number, record) in other.closed {
+            match self.closed.entry(number) {
+                Entry::Vacant(none) => drop(none.insert(record)),
+                Entry::Occupied(mut own) => add(own.get_mut(), &record),
+            }
+        }
         self.closed_types += other.closed_types;
         self.goodput.absorb(other.goodput);
     }
@@ -160,8 +180,13 @@ impl Hosts {
     /// Returns the record of every connection, with the counts of its pacer.
     pub(crate) fn records(&self, fabric: &mut SimFabric, end: Time) -> Vec<outcome::ConnectionRecord> {
         let numbered = (0..).zip(self.connections.iter());
-        let record = |(number, connection): (u32, Option<&_>)| match connection {
-            Some(connection) => HostConnection::record(connection, fabric.network()),
+        let record = |(number, connection): (u32, Option<&HostConnection>)| match connection {
+            Some(connection) => {
+                let mut record = connection.record(fabric.network());
+                // Of a connection between two processes one may have put away its end.
+                self.closed.get(&number).into_iter().for_each(|end| add(&mut record, end));
+                record
+            }
             None => self.record(fabric.network(), number).unwrap_or_default(),
         };
         let mut records: Vec<outcome::ConnectionRecord> = numbered.map(record).collect();

@@ -17,7 +17,7 @@ use super::agenda::{Delivery, Step};
 use super::classes::PacketClasses;
 use super::connection::{Half, HostConnection};
 use super::flow_number::datagram_workload;
-use super::messages::Announcement;
+use super::messages::{Announced, Announcement};
 use super::receive_offload::prepend;
 use super::stack::HostStacks;
 use super::wire::{PacketAddress, packet_of, segment_of};
@@ -153,7 +153,7 @@ impl Hosts {
             self.leave_acknowledged(fabric, number, end, packet);
         }
         if may_be_quiet {
-            self.put_away_if_quiet(fabric.network(), number);
+            self.put_away_if_quiet(fabric.network(), number, end);
         }
     }
 
@@ -384,7 +384,8 @@ pub(super) fn announce(
     while let Some(message) = connection.half(end).messages.take_sent(now) {
         match &mut process {
             Some(process) if !process.has(host) => {
-                process.announce(host, Announcement { connection: number, to, message });
+                let what = Announced::Message(message);
+                process.announce(host, Announcement { connection: number, to, what });
             }
             _ => connection.half(to).messages.expect(message),
         }

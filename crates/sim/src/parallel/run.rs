@@ -102,14 +102,16 @@ impl World {
         }
         packets.clear();
         signals.drain(..).for_each(|sent| self.fabric.receive_signal(sent));
-        mail.announcements.drain(..).for_each(|announcement| self.hosts.expect(announcement));
+        let network = self.fabric.network();
+        mail.announcements.drain(..).for_each(|announcement| self.hosts.hear(network, announcement));
         mail.demand.drain(..).for_each(|share| self.fabric.add_demand_share(share));
     }
 
     /// Takes again what came before its connection was opened.
     fn take_early(&mut self) {
         let early = self.hosts.process_mut().map(|process| std::mem::take(&mut process.early));
-        early.into_iter().flatten().for_each(|announcement| self.hosts.expect(announcement));
+        let network = self.fabric.network();
+        early.into_iter().flatten().for_each(|announcement| self.hosts.hear(network, announcement));
     }
 }
 

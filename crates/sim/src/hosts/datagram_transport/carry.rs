@@ -10,7 +10,7 @@ use super::expect;
 use crate::hosts::Hosts;
 use crate::hosts::agenda::Step;
 use crate::hosts::connection::{message_waits, split_of};
-use crate::hosts::messages::Announcement;
+use crate::hosts::messages::{Announced, Announcement};
 use crate::sim_hooks::SimFabric;
 
 impl Hosts {
@@ -98,7 +98,8 @@ impl Hosts {
             while let Some(message) = half.messages.take_sent(now) {
                 match &mut self.process {
                     Some(process) if !process.has(dst) => {
-                        process.announce(dst, Announcement { connection: number, to: end.other(), message });
+                        let what = Announced::Message(message);
+                        process.announce(dst, Announcement { connection: number, to: end.other(), what });
                     }
                     _ => expect(peer, message),
                 }
