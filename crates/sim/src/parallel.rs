@@ -71,43 +71,70 @@ pub fn run_on(
         let end = alone.world.run(progress)?;
         return Ok(alone.finish(end));
     };
-    let first = first_events(&mut alone, &plan, progress)?;
-    if first.is_dense {
-        let plan = plan.balanced(&alone, threads, &first.load);
-        drop(alone);
-        return run_plan(model, build(model)?, plan, progress);
+    let first = FirstEvents::run(&mut alone, plan, threads, progress)?;
+    if let Some(end) = first.end {
+        return Ok(alone.finish(end));
     }
-    let end = first.end.map_or_else(|| alone.world.run_to_end(progress, None), Ok)?;
+    if first.is_dense {
+        drop(alone);
+        return run_plan(model, build(model)?, first.plan, progress);
+    }
+    let end = alone.world.run_to_end(progress, None)?;
     Ok(alone.finish(end))
 }
 
-/// The first events of a run, on one thread.
+/// What the first events of a run tell, on one thread.
 struct FirstEvents {
-    /// The work of each host and switch in them.
-    load: NodeLoad,
+    /// How the run is to be divided.
+    plan: LpPlan,
     /// They are so many in a lookahead that more threads pay.
     is_dense: bool,
     /// The end of the run, if it has no further events.
     end: Option<Time>,
 }
 
-/// Begins a run on one thread, until it is dense enough for `plan`, or certainly not.
-fn first_events(
-    built: &mut BuiltWorld,
-    plan: &LpPlan,
-    progress: &mut dyn FnMut(Progress) -> bool,
-) -> Result<FirstEvents, RunError> {
-    let mut load = NodeLoad::new(built.world.fabric.network());
-    let (mut is_dense, mut is_cancelled) = (false, false);
-    let mut watched = |now: Progress| {
-        is_dense = plan.is_worth_it(now);
-        is_cancelled = !is_dense && !progress(now);
-        !is_dense && !is_cancelled && now.events < FIRST_EVENTS
-    };
-    built.world.begin();
-    match built.world.run_to_end(&mut watched, Some(&mut load)) {
-        Err(RunError::Cancelled) if !is_cancelled => Ok(FirstEvents { load, is_dense, end: None }),
-        end => Ok(FirstEvents { load, is_dense, end: Some(end?) }),
+impl FirstEvents {
+    /// Begins a run, until it is dense enough for `plan`, or certainly not. If the work until then is uneven, it goes
+    /// on, since a few large flows may be most of it: the plan by the work is used if that is uneven in all of
+    /// [`FIRST_EVENTS`], too.
+    fn run(
+        built: &mut BuiltWorld,
+        plan: LpPlan,
+        threads: usize,
+        progress: &mut dyn FnMut(Progress) -> bool,
+    ) -> Result<FirstEvents, RunError> {
+        let mut load = NodeLoad::new(built.world.fabric.network());
+        let mut begun = FirstEvents { plan, is_dense: false, end: None };
+        built.world.begin();
+        begun.is_dense = begun.run_until(LpPlan::is_worth_it, built, &mut load, progress)?;
+        let mut balanced = begun.plan.balanced(built, threads, &load);
+        if begun.is_dense && begun.end.is_none() && balanced.is_some() {
+            begun.run_until(|_, _| false, built, &mut load, progress)?;
+            balanced = begun.plan.balanced(built, threads, &load);
+        }
+        begun.plan = balanced.unwrap_or(begun.plan);
+        Ok(begun)
+    }
+
+    /// Runs on until there were as many events as [`FIRST_EVENTS`], or these are enough. Returns whether they are.
+    fn run_until(
+        &mut self,
+        is_enough: impl Fn(&LpPlan, Progress) -> bool,
+        built: &mut BuiltWorld,
+        load: &mut NodeLoad,
+        progress: &mut dyn FnMut(Progress) -> bool,
+    ) -> Result<bool, RunError> {
+        let (mut enough, mut is_cancelled) = (false, false);
+        let mut watched = |now: Progress| {
+            enough = is_enough(&self.plan, now);
+            is_cancelled = !enough && !progress(now);
+            !enough && !is_cancelled && now.events < FIRST_EVENTS
+        };
+        match built.world.run_to_end(&mut watched, Some(load)) {
+            Err(RunError::Cancelled) if !is_cancelled => {}
+            end => self.end = Some(end?),
+        }
+        Ok(enough)
     }
 }
 

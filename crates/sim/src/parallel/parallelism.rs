@@ -14,7 +14,7 @@ use plimsoll_fabric::engine::Owner;
 use plimsoll_scenario::model::Model;
 use plimsoll_units::{Span, Time};
 
-use super::first_events;
+use super::FirstEvents;
 use super::load::{EVENT_WORK, EventPlace, work_of};
 use super::plan::LpPlan;
 use crate::build::build;
@@ -130,9 +130,8 @@ pub fn plan(
         Ok(plan) => plan,
         Err(reason) => return Ok(Parallelism::Whole(reason)),
     };
-    let first = first_events(&mut build(model)?, &plan, progress)?;
-    let plan = plan.balanced(&built, threads, &first.load);
-    let mut meter = LoadMeter::new(&plan, &built.world);
+    let first = FirstEvents::run(&mut build(model)?, plan, threads, progress)?;
+    let mut meter = LoadMeter::new(&first.plan, &built.world);
     built.world.begin();
     built.world.run_to_end(progress, Some(&mut meter))?;
     let counters = built.world.fabric.counters();
