@@ -492,6 +492,7 @@ impl Hosts {
     fn put_away(&mut self, network: &Network, number: u32) {
         if let Some(connection) = self.connections.get(number) {
             self.closed.insert(number, connection.record(network));
+            self.closed_types += connection.packet_types();
             self.connections.close(number);
         }
     }

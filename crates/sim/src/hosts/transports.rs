@@ -61,10 +61,16 @@ impl Transports {
         self.of_workload(workload).params.connections == Connections::PerMessage
     }
 
-    /// Returns whether a connection of a workload has one message of TCP, and is not returned to a pool.
+    /// Returns whether a connection of a workload has one message, is not returned to a pool, and does nothing once it
+    /// is idle: a rate of RoCE's may still rise then, and a receiver grant credit that was not asked for.
     pub(super) fn puts_away(&self, workload: u16) -> bool {
         let config = self.of_workload(workload);
-        self.closes(workload) && config.params.pool == 0 && config.carrier() == Carrier::Stack
+        let rests = match config.carrier() {
+            Carrier::Stack | Carrier::Ndp => true,
+            Carrier::Uet => !config.uet.has_credit,
+            Carrier::Roce | Carrier::Homa => false,
+        };
+        rests && self.closes(workload) && config.params.pool == 0
     }
 
     /// Returns whether the connections of some workload are closed when they fall idle.
