@@ -21,7 +21,7 @@ use self::board::LineBoard;
 use crate::memory::{Budget, Memory, Work};
 use crate::output::{self, Done, Format};
 use crate::progress::Show;
-use crate::run::APPROXIMATE;
+use crate::run::approximate;
 use crate::signals::Interrupt;
 use crate::source::Source;
 
@@ -136,9 +136,7 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     };
     let expected = match (&smaller, args.budget) {
         _ if args.approximate => {
-            let mut source = args.source.clone();
-            source.set.push(APPROXIMATE.to_owned());
-            let scenario = source.load_with(registry, 1)?;
+            let scenario = approximate(&args.source).load_with(registry, 1)?;
             let budget = args.budget.map(|budget| budget / 2);
             watched.expected(&scenario, "by approximate runs", question.clone(), budget)?
         }
@@ -251,7 +249,7 @@ impl Watched {
         };
         if !self.show.quiet {
             lines.sentences().iter().for_each(|sentence| note!("{sentence}"));
-            note!("now at full size");
+            note!("now by runs of the whole network");
         }
         Ok(lines.expected())
     }

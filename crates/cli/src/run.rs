@@ -226,10 +226,7 @@ fn name_the_point_in_panics() {
 
 /// Makes options part of the scenario, so that they are repeated with the run.
 fn with_options(args: &Args) -> Source {
-    let mut source = args.source.clone();
-    if args.approximate && !source.set.iter().any(|set| set.trim_start().starts_with("run.approximate")) {
-        source.set.push(APPROXIMATE.to_owned());
-    }
+    let mut source = if args.approximate { approximate(&args.source) } else { args.source.clone() };
     let key = "observe.packets=";
     if args.pcap && !source.set.iter().any(|set| set.trim_start().starts_with(key)) {
         source.set.push(format!("{key}{CAPTURED_PACKETS}"));
@@ -239,8 +236,14 @@ fn with_options(args: &Args) -> Source {
 
 const CAPTURED_PACKETS: u64 = 100_000;
 
-/// The setting of approximate runs.
-pub const APPROXIMATE: &str = "run.approximate={}";
+/// Returns the source of approximate runs, of the size that the user has set, if any.
+pub fn approximate(source: &Source) -> Source {
+    let mut source = source.clone();
+    if !source.set.iter().any(|set| set.trim_start().starts_with("run.approximate")) {
+        source.set.push("run.approximate={}".to_owned());
+    }
+    source
+}
 
 /// Opens the run directory, and checks its free space and its run before anything is run.
 fn open(args: &Args, plan: RunPlan, out: &Path) -> anyhow::Result<RunDir> {

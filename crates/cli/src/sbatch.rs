@@ -16,6 +16,7 @@ use plimsoll_scenario::Registry;
 use plimsoll_units::whole;
 
 use crate::output::{self, Done};
+use crate::run::approximate;
 use crate::source::Source;
 use crate::workers::all_approximate;
 
@@ -37,6 +38,9 @@ pub struct Args {
     /// Processes of one job that simulate the links of approximate runs.
     #[arg(long, value_name = "N", value_parser = whole::<u16>(1..), conflicts_with_all = ["points_per_task", "cpus"])]
     workers: Option<u16>,
+    /// Simulate a sample of links one by one in place of the network, which `run.approximate` sets.
+    #[arg(long)]
+    approximate: bool,
     /// Processors of each job, and its threads.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u16>(1..))]
     cpus: u16,
@@ -50,13 +54,14 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, registry: &Registry) -> Done {
-    let scenario = args.source.load(registry)?;
+    let source = if args.approximate { approximate(&args.source) } else { args.source.clone() };
+    let scenario = source.load(registry)?;
     let question = Question::new(&scenario, None, &[])?;
     objectives(&scenario, &[])?;
     let script = Script {
         points: scenario.points().len(),
         name: scenario_name(scenario.name()),
-        command: args.source.command_of("run", &[]),
+        command: source.command_of("run", &[]),
         out: args.out.clone().unwrap_or_else(|| question.default_dir()).to_string_lossy().into_owned(),
         options: &args.options,
     };

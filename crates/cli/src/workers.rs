@@ -69,8 +69,8 @@ impl WorkerOptions {
 pub fn all_approximate<'a>(points: impl IntoIterator<Item = &'a Point>) -> anyhow::Result<()> {
     match points.into_iter().find(|point| point.model.run.approximate().is_none()) {
         Some(whole) => Err(anyhow!(
-            "`--workers` is for approximate runs, and `{}` is a whole one: add `--set run.approximate={{}}`, or divide \
-             its points with `--shard`",
+            "`--workers` is for approximate runs, and `{}` is a whole one: add `--approximate`, or divide its points \
+             with `--shard`",
             label(whole)
         )),
         None => Ok(()),

@@ -5,9 +5,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Which rounds and iterations of a job are replayed in place of simulated.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RepeatMode {
+    /// None: all are simulated.
+    #[default]
+    Off,
     /// Those that follow two of equal length, within 1 %: an approximation, in which some are simulated again and
     /// compared.
     Detect,
@@ -28,6 +31,7 @@ impl Repeat {
     /// Returns whether what took `now` repeats what took `before`.
     pub(super) fn agree(&self, before: Span, now: Span) -> bool {
         match self.mode {
+            RepeatMode::Off => false,
             RepeatMode::Detect => difference(before, now) <= TOLERANCE,
             RepeatMode::Exact => before == now,
         }
@@ -46,6 +50,7 @@ pub(super) struct Trust {
 impl Trust {
     pub(super) fn new(repeat: Repeat) -> Trust {
         let (first, most) = match repeat.mode {
+            RepeatMode::Off => (0, 0),
             RepeatMode::Detect => (1, u64::from(repeat.every) - 1),
             RepeatMode::Exact => (u64::MAX, u64::MAX),
         };

@@ -41,9 +41,9 @@ pub struct JobRun {
     pub costs: MessageCosts,
     /// Whether a run keeps the times of each operation (`operations.csv`), which its report draws. Default false.
     pub timeline: bool,
-    /// Replays rounds and iterations that repeat in place of simulating them. Default absent: all are simulated.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub repeat: Option<RepeatMode>,
+    /// Replays rounds and iterations that repeat in place of simulating them. Default `off`: all are simulated.
+    #[serde(skip_serializing_if = "is_off")]
+    pub repeat: RepeatMode,
     /// With `repeat = "detect"`, up to how many rounds (or iterations) stand for each one simulated: 2 to 1000000.
     /// Default 16.
     #[serde(skip_serializing_if = "is_default_every")]
@@ -64,7 +64,7 @@ impl Default for JobRun {
             network: JobNetwork::Packets,
             costs: MessageCosts::default(),
             timeline: false,
-            repeat: None,
+            repeat: RepeatMode::Off,
             repeat_every: REPEAT_EVERY,
             scale_up: None,
         }
@@ -114,14 +114,19 @@ impl JobRun {
         hosts
     }
 
+    /// Returns whether rounds and iterations may be replayed.
+    pub(crate) fn repeats(&self) -> bool {
+        self.repeat != RepeatMode::Off
+    }
+
     fn check_repeat(&self, check: &mut WorkloadCheck<'_>) {
-        let Some(mode) = self.repeat else {
+        if !self.repeats() {
             if self.repeat_every != REPEAT_EVERY {
                 check.error("run.repeat_every", "nothing repeats", "`repeat = \"detect\"` beside it");
             }
             return;
-        };
-        if mode == RepeatMode::Exact && self.network == JobNetwork::Packets {
+        }
+        if self.repeat == RepeatMode::Exact && self.network == JobNetwork::Packets {
             let problem = "over packets the state of queues and transports is not compared";
             check.error("run.repeat", problem, "`\"detect\"`, or `network = \"loggops\"`");
         }
@@ -180,7 +185,7 @@ impl JobRun {
             costs: self.costs,
             scale_up: self.scale_up,
             timeline: self.timeline,
-            repeat: self.repeat.map(|mode| Repeat { mode, every: self.repeat_every }),
+            repeat: self.repeats().then_some(Repeat { mode: self.repeat, every: self.repeat_every }),
         })))
     }
 
@@ -199,6 +204,10 @@ impl JobRun {
     pub(crate) fn lasting_connections(&self, graph: &JobGraph, kept: bool) -> f64 {
         if kept && self.network == JobNetwork::Packets { graph.pairs() as f64 } else { 0.0 }
     }
+}
+
+fn is_off(mode: &RepeatMode) -> bool {
+    *mode == RepeatMode::Off
 }
 
 fn is_default_every(every: &u32) -> bool {

@@ -188,7 +188,7 @@ impl Kind for Collective {
     }
 
     fn repeats(&self) -> bool {
-        self.run.repeat.is_some()
+        self.run.repeats()
     }
 
     fn job(&self) -> Option<&JobGraph> {

@@ -70,7 +70,7 @@ impl Kind for Job {
     }
 
     fn repeats(&self) -> bool {
-        self.run.repeat.is_some()
+        self.run.repeats()
     }
 
     fn job(&self) -> Option<&JobGraph> {

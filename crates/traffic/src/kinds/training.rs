@@ -171,7 +171,7 @@ impl Kind for Training {
     }
 
     fn repeats(&self) -> bool {
-        self.run.repeat.is_some()
+        self.run.repeats()
     }
 
     fn job(&self) -> Option<&JobGraph> {
