@@ -473,17 +473,17 @@ impl Hosts {
     #[cold]
     fn put_away_if_quiet(&mut self, network: &Network, number: u32, end: End) {
         let Some(connection) = self.connections.get(number) else { return };
-        let workload = connection.workload;
+        let (workload, config) = (connection.workload, self.transports.get(connection.transport));
         if !self.is_one_way[usize::from(workload)] || !self.transports.puts_away(workload) {
             return;
         }
         if self.is_divided(connection) {
             let half = connection.half_of(end);
-            if half.is_idle() {
-                let (peer, what) = (connection.host(end.other()), Announced::Idle(half.segments()));
+            if half.rests(config) {
+                let (peer, what) = (connection.host(end.other()), Announced::Rests(half.segments()));
                 self.announce(peer, Announcement { connection: number, to: end.other(), what });
             }
-        } else if connection.is_quiet() {
+        } else if connection.is_quiet(config) {
             self.put_away(network, number);
         }
     }

@@ -60,6 +60,12 @@ impl Half {
         self.messages.is_empty() && self.endpoint.is_idle()
     }
 
+    /// Returns whether this end is idle, and no timer of it runs.
+    pub(super) fn rests(&self, config: &TcpConfig) -> bool {
+        // What may be sent at a later time is nothing, of an idle end: its timers do not depend on the time.
+        self.is_idle() && self.endpoint.deadline(config, Time::ZERO) == Time::MAX
+    }
+
     /// Returns the segments that this end has sent and received.
     pub(super) fn segments(&self) -> SegmentCounts {
         let counters = self.endpoint.counters();
@@ -257,10 +263,11 @@ impl HostConnection {
         self.halves.iter().all(Half::is_idle)
     }
 
-    /// Returns whether the connection is idle, and none of its packets is under way or was lost.
-    pub(super) fn is_quiet(&self) -> bool {
+    /// Returns whether both ends rest, and none of their packets is under way or was lost.
+    pub(super) fn is_quiet(&self, config: &TcpConfig) -> bool {
         let [client, server] = &self.halves;
-        self.is_idle() && client.segments().seen_by_peer() == server.segments()
+        self.halves.iter().all(|half| half.rests(config))
+            && client.segments().seen_by_peer() == server.segments()
     }
 }
 

@@ -48,9 +48,9 @@ pub(crate) struct Announcement {
 pub(super) enum Announced {
     /// The last byte of this message is on its way.
     Message(Outgoing),
-    /// This end is idle.
-    Idle(SegmentCounts),
-    /// The end that hears of it was idle, and so was this one, which is put away.
+    /// This end rests.
+    Rests(SegmentCounts),
+    /// The end that hears of it rests, and so does this one, which is put away.
     PutAway,
 }
 

@@ -68,9 +68,11 @@ impl Hosts {
             (Announced::Message(_), None) if is_to_come => {
                 self.process.iter_mut().for_each(|process| process.early.push(announcement));
             }
-            (Announced::Idle(segments), Some(open)) => {
+            (Announced::Rests(segments), Some(open)) => {
                 let (half, peer) = (open.half_of(to), open.host(to.other()));
-                if half.is_idle() && half.segments() == segments.seen_by_peer() {
+                if half.rests(self.transports.get(open.transport))
+                    && half.segments() == segments.seen_by_peer()
+                {
                     self.put_away(network, connection);
                     let what = Announced::PutAway;
                     self.announce(peer, Announcement { connection, to: to.other(), what });

@@ -61,14 +61,15 @@ impl Transports {
         self.of_workload(workload).params.connections == Connections::PerMessage
     }
 
-    /// Returns whether a connection of a workload has one message, is not returned to a pool, and does nothing once it
-    /// is idle: a rate of RoCE's may still rise then, and a receiver grant credit that was not asked for.
+    /// Returns whether a connection of a workload has one message, is not returned to a pool, and sends nothing once both
+    /// ends are idle and no timer runs: a receiver may grant credit that was not asked for.
     pub(super) fn puts_away(&self, workload: u16) -> bool {
         let config = self.of_workload(workload);
         let rests = match config.carrier() {
             Carrier::Stack | Carrier::Ndp => true,
+            Carrier::Roce => !config.reads(),
             Carrier::Uet => !config.uet.has_credit,
-            Carrier::Roce | Carrier::Homa => false,
+            Carrier::Homa => false,
         };
         rests && self.closes(workload) && config.params.pool == 0
     }
