@@ -10,7 +10,7 @@ use crate::flow_control::SentSignal;
 use crate::net::{Packet, PortId};
 
 /// A packet on a link that leaves the logical process.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Crossing {
     /// The port that sends on the link.
     pub port: PortId,
@@ -18,8 +18,8 @@ pub struct Crossing {
     pub arrives: Time,
     /// The packet as it left.
     pub packet: Packet,
-    /// The telemetry that the packet carries, if any.
-    pub stamps: Option<Box<Stamps>>,
+    /// The packet carries telemetry.
+    pub has_stamps: bool,
 }
 
 /// Packets and signals that have left a logical process for another one, in the order in which they left.
@@ -27,6 +27,9 @@ pub struct Crossing {
 pub struct Outbox {
     /// The packets whose service on a link has begun.
     pub packets: Vec<Crossing>,
+    /// The telemetry of those that have some, in their order. An allocation for each would be freed by the other
+    /// thread, and such threads wait for each other in the allocator.
+    pub stamps: Vec<Stamps>,
     /// The signals of flow control.
     pub signals: Vec<SentSignal>,
 }
@@ -54,10 +57,12 @@ impl Boundary {
         self.ends_in[port.0 as usize] != self.here
     }
 
-    /// Puts a packet into the outbox of the process at the link's far end.
+    /// Puts a packet that reaches the far end of the link of `port` at `arrives` into the outbox of the process there.
     #[inline]
-    pub(crate) fn transmit(&mut self, crossing: Crossing) {
-        self.outbox_of(crossing.port).packets.push(crossing);
+    pub(crate) fn transmit(&mut self, port: PortId, arrives: Time, packet: Packet, stamps: Option<Stamps>) {
+        let outbox = self.outbox_of(port);
+        outbox.packets.push(Crossing { port, arrives, packet, has_stamps: stamps.is_some() });
+        outbox.stamps.extend(stamps);
     }
 
     /// Puts a signal into the outbox of the process at the far end of the link of `port`, which pauses that process.

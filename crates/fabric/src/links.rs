@@ -15,7 +15,7 @@ use plimsoll_mechanisms::shared_buffer::SharedBuffer;
 use plimsoll_mechanisms::telemetry::{IntParams, Written};
 use plimsoll_units::Time;
 
-use crate::boundary::{Boundary, Crossing};
+use crate::boundary::Boundary;
 use crate::engine::{EventQueue, Lanes, Owner, OwnerKind};
 use crate::faults::Faults;
 use crate::flow_control::FlowControl;
@@ -189,9 +189,9 @@ impl<H: Hooks> Links<H> {
     fn cross(&mut self, port: PortId, arrives: Time, slot: Slot) {
         let mut packet = Packet::default();
         self.lanes.release(slot, &mut packet);
-        let stamps = self.telemetry.as_mut().and_then(|telemetry| telemetry.take(slot)).map(Box::new);
+        let stamps = self.telemetry.as_mut().and_then(|telemetry| telemetry.take(slot));
         if let Some(boundary) = &mut self.boundary {
-            boundary.transmit(Crossing { port, arrives, packet, stamps });
+            boundary.transmit(port, arrives, packet, stamps);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A fabric as one logical process of a parallel run.
 
+use plimsoll_mechanisms::telemetry::Stamps;
 use plimsoll_units::Time;
 
 use super::Fabric;
@@ -27,12 +28,12 @@ impl<H: Hooks> Fabric<H> {
         self.links.boundary.as_mut()?.outbox(process)
     }
 
-    /// Puts a packet that has left another logical process on its link, with its telemetry, which `crossing` loses.
-    pub fn receive(&mut self, crossing: &mut Crossing) {
-        let Crossing { port, arrives, packet, ref mut stamps } = *crossing;
+    /// Puts a packet that has left another logical process on its link, with its telemetry.
+    pub fn receive(&mut self, crossing: &Crossing, stamps: Option<Stamps>) {
+        let Crossing { port, arrives, packet, .. } = *crossing;
         let slot = self.links.lanes.hold(packet);
-        if let (Some(telemetry), Some(stamps)) = (&mut self.links.telemetry, stamps.take()) {
-            telemetry.put(slot, *stamps);
+        if let (Some(telemetry), Some(stamps)) = (&mut self.links.telemetry, stamps) {
+            telemetry.put(slot, stamps);
         }
         self.links.lanes.append(port, arrives, slot, &mut self.links.events);
     }

@@ -104,10 +104,10 @@ fn two_logical_processes_deliver_what_one_fabric_does() {
         delivered.extend(run(&mut hosts, us(bound)));
         assert!(run(&mut switch, us(bound)).is_empty());
         let leave = |fabric: &mut Fabric<()>, to| std::mem::take(&mut fabric.outbox(to).unwrap().packets);
-        let (mut up, mut down) = (leave(&mut hosts, switch_process), leave(&mut switch, host_process));
+        let (up, down) = (leave(&mut hosts, switch_process), leave(&mut switch, host_process));
         assert!(up.iter().chain(&down).all(|crossing| crossing.arrives > us(bound)));
-        up.iter_mut().for_each(|crossing| switch.receive(crossing));
-        down.iter_mut().for_each(|crossing| hosts.receive(crossing));
+        up.iter().for_each(|crossing| switch.receive(crossing, None));
+        down.iter().for_each(|crossing| hosts.receive(crossing, None));
     }
     assert_eq!(delivered, expected);
     let is_of_switch = |port: PortId| port.0 >= 2;

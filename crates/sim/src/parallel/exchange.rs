@@ -192,6 +192,7 @@ impl Exchange {
             let mut mail = lock(&self.seats[usize::from(to)].mail[usize::from(here)]);
             if let Some(outbox) = outbox {
                 hand_over(&mut outbox.packets, &mut mail.crossings.packets);
+                hand_over(&mut outbox.stamps, &mut mail.crossings.stamps);
                 hand_over(&mut outbox.signals, &mut mail.crossings.signals);
             }
             hand_over(announcements, &mut mail.announcements);

@@ -29,7 +29,7 @@ pub(super) struct ProcessMail {
 
 impl ProcessMail {
     pub(super) fn len(&self) -> usize {
-        let Outbox { packets, signals } = &self.crossings;
+        let Outbox { packets, signals, .. } = &self.crossings;
         packets.len() + signals.len() + self.announcements.len() + self.demand.len()
     }
 }

@@ -93,12 +93,15 @@ impl World {
 
     /// Takes what another logical process has sent.
     pub(super) fn take(&mut self, mail: &mut ProcessMail) {
-        let Outbox { packets, signals } = &mut mail.crossings;
+        let Outbox { packets, stamps, signals } = &mut mail.crossings;
+        let mut stamps = stamps.drain(..);
         for place in 0..packets.len() {
             if let Some(later) = packets.get(place + RECEIPTS_AHEAD) {
                 self.fabric.prefetch_receipt(later.port, RECEIPTS_AHEAD);
             }
-            self.fabric.receive(&mut packets[place]);
+            let crossing = &packets[place];
+            let carried = if crossing.has_stamps { stamps.next() } else { None };
+            self.fabric.receive(crossing, carried);
         }
         packets.clear();
         signals.drain(..).for_each(|sent| self.fabric.receive_signal(sent));
