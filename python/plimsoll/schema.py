@@ -2382,7 +2382,7 @@ class JobRun(TypedDict, total=False):
     timeline: bool
     """Whether a run keeps the times of each operation (`operations.csv`), which its report draws. Default false."""
     repeat: RepeatMode
-    """Replays rounds and iterations that repeat in place of simulating them. Default absent: all are simulated."""
+    """Replays rounds and iterations that repeat in place of simulating them. Default `off`: all are simulated."""
     repeat_every: int
     """With `repeat = "detect"`, up to how many rounds (or iterations) stand for each one simulated: 2 to 1000000.
     Default 16."""
@@ -4690,7 +4690,7 @@ class JobRunPartial(TypedDict, total=False):
     timeline: bool
     """Whether a run keeps the times of each operation (`operations.csv`), which its report draws. Default false."""
     repeat: RepeatMode
-    """Replays rounds and iterations that repeat in place of simulating them. Default absent: all are simulated."""
+    """Replays rounds and iterations that repeat in place of simulating them. Default `off`: all are simulated."""
     repeat_every: int
     """With `repeat = "detect"`, up to how many rounds (or iterations) stand for each one simulated: 2 to 1000000.
     Default 16."""
@@ -5239,7 +5239,7 @@ Placement = Literal["packed", "random", "rail"]
 JobNetwork = Literal["packets", "loggops"]
 """The network that carries the messages between servers."""
 
-RepeatMode = Literal["detect", "exact"]
+RepeatMode = Literal["off", "detect", "exact"]
 """Which rounds and iterations of a job are replayed in place of simulated."""
 
 Completion = Literal["delivered", "acknowledged"]

@@ -152,8 +152,10 @@ struct HostRules {
     close_when_idle: bool,
     /// A message is complete when its delivery has been acknowledged to its sender.
     completes_acknowledged: bool,
-    /// Connections of one message may be put away when nothing can happen to them any more.
-    puts_away: bool,
+    /// An end that has fallen idle may be the last to do so: its connection may be put away, or back into its pool.
+    regards_idle: bool,
+    /// Connections that rest stay open, as samples have all of them.
+    keeps_open: bool,
     /// Packets of a flow may take several paths at a time.
     spreads: bool,
     /// Each packet takes the path of its flow and entropy.
@@ -204,9 +206,8 @@ impl Hosts {
                 only_pairs_wait: !is_hybrid && !backpressure,
                 close_when_idle: transports.close_when_idle(),
                 completes_acknowledged,
-                puts_away: transports.close_when_idle()
-                    && !completes_acknowledged
-                    && model.observe.flow_series.is_none(),
+                regards_idle: transports.close_when_idle() && !completes_acknowledged,
+                keeps_open: model.observe.flow_series.is_some(),
                 paths,
                 nic_choice: (model.paths.nics, Streams::new(model.run.seed).word("nics")),
                 spreads: fabric.selector().is_some_and(|selector| selector.spreads()),
@@ -467,14 +468,21 @@ impl Hosts {
         Some((workload, arrival))
     }
 
-    /// The sender at `end` of a connection is idle. If the connection has one message, and none of its packets is under
-    /// way, as many were received as sent: nothing can happen to it any more, and its memory is free for another one.
-    /// Where the other end is in another logical process, that one compares, whenever it hears of it.
+    /// The sender at `end` of a connection has fallen idle. A connection of a pool is free again. Another one, of one
+    /// message, is put away if no packet of it is under way, as many were received as sent: nothing can happen to it
+    /// any more, and its memory is free. Where the other end is in another logical process, that one compares, when it
+    /// hears of it.
     #[cold]
-    fn put_away_if_quiet(&mut self, network: &Network, number: u32, end: End) {
+    fn on_idle(&mut self, fabric: &mut SimFabric, number: u32, end: End) {
         let Some(connection) = self.connections.get(number) else { return };
         let (workload, config) = (connection.workload, self.transports.get(connection.transport));
-        if !self.is_one_way[usize::from(workload)] || !self.transports.puts_away(workload) {
+        if !self.is_one_way[usize::from(workload)] {
+            return;
+        }
+        if config.params.pool > 0 {
+            return self.leave(fabric, Step::Close(number));
+        }
+        if self.rules.keeps_open || !self.transports.puts_away(workload) {
             return;
         }
         if self.is_divided(connection) {
@@ -484,7 +492,7 @@ impl Hosts {
                 self.announce(peer, Announcement { connection: number, to: end.other(), what });
             }
         } else if connection.is_quiet(config) {
-            self.put_away(network, number);
+            self.put_away(fabric.network(), number);
         }
     }
 

@@ -48,7 +48,7 @@ pub(crate) struct Announcement {
 pub(super) enum Announced {
     /// The last byte of this message is on its way.
     Message(Outgoing),
-    /// This end rests.
+    /// This end rests, after so many segments.
     Rests(SegmentCounts),
     /// The end that hears of it rests, and so does this one, which is put away.
     PutAway,

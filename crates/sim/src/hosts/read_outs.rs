@@ -31,6 +31,8 @@ impl Hosts {
     pub(crate) fn ends_together(&self) -> Option<&'static str> {
         if self.rules.completes_acknowledged {
             Some("`observe.completion = \"acknowledged\"` completes a message at its sender")
+        } else if self.transports.all().any(|config| config.params.pool > 0) {
+            Some("`transport.pool` gets a connection back when its message is acknowledged, at its sender")
         } else if self.transports.all().any(may_be_idle_when_delivered) {
             Some("`transport.connections = \"per-message\"` closes both ends of a connection at one instant")
         } else {

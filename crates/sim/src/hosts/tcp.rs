@@ -134,7 +134,7 @@ impl Hosts {
         let received = endpoint.received();
         let workload = connection.workload;
         let half = connection.half(end);
-        let may_be_quiet = self.rules.puts_away && delivered.acked > 0 && half.endpoint.is_idle();
+        let falls_idle = self.rules.regards_idle && delivered.acked > 0 && half.endpoint.is_idle();
         let completes = delivered.new_bytes > 0 && half.messages.has_whole(received)
             || delivered.is_ahead && completes_ahead(transport, half, &segment);
         if delivered.new_bytes > 0 {
@@ -152,8 +152,8 @@ impl Hosts {
         if self.rules.completes_acknowledged && delivered.acked > 0 {
             self.leave_acknowledged(fabric, number, end, packet);
         }
-        if may_be_quiet {
-            self.put_away_if_quiet(fabric.network(), number, end);
+        if falls_idle {
+            self.on_idle(fabric, number, end);
         }
     }
 

@@ -11,8 +11,9 @@ use crate::parallel;
 fn scenario(more: &str) -> Scenario {
     let text = format!(
         "version = 1\ntitle = 'flows'\n[run]\nduration = '5ms'\ndrain = '1s'\n[topology]\nkind = 'leaf-spine'\n\
-         leaves = 2\nspines = 2\nhosts_per_leaf = 4\nrate = '10Gbps'\ndelay = '1us'\n[transport]\nkind = 'dctcp'\nconnections = 'per-message'\n\
-         ack_delay = '100us'\n[port.switch]\necn = {{ threshold = '50KB' }}\n\
+         leaves = 2\nspines = 2\nhosts_per_leaf = 4\nrate = '10Gbps'\ndelay = '1us'\n[transport]\n\
+         kind = 'dctcp'\nconnections = 'per-message'\nack_delay = '100us'\n\
+         [port.switch]\necn = {{ threshold = '50KB' }}\n\
          [workload.all]\nkind = 'all-to-all'\nload = 0.4\nsize = '20KB'\n{more}"
     );
     Scenario::parse("flows.toml", &text, Path::new(".")).expect("it is valid")

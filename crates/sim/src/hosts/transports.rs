@@ -61,8 +61,8 @@ impl Transports {
         self.of_workload(workload).params.connections == Connections::PerMessage
     }
 
-    /// Returns whether a connection of a workload has one message, is not returned to a pool, and sends nothing once both
-    /// ends are idle and no timer runs: a receiver may grant credit that was not asked for.
+    /// Returns whether a connection of a workload has one message, and sends nothing once both ends are idle and no
+    /// timer runs: a receiver may grant credit that was not asked for.
     pub(super) fn puts_away(&self, workload: u16) -> bool {
         let config = self.of_workload(workload);
         let rests = match config.carrier() {
@@ -71,7 +71,7 @@ impl Transports {
             Carrier::Uet => !config.uet.has_credit,
             Carrier::Homa => false,
         };
-        rests && self.closes(workload) && config.params.pool == 0
+        rests && self.closes(workload)
     }
 
     /// Returns whether the connections of some workload are closed when they fall idle.

@@ -75,8 +75,8 @@ impl LpPlan {
         Ok(plan)
     }
 
-    /// Returns the plan by the measured `load`, if that leaves the busiest process a tenth less of it than this plan: of
-    /// the first events alone, equal shares of switches are the better guess.
+    /// Returns the plan by the measured `load`, if that leaves the busiest process a tenth less of it than this plan:
+    /// of the first events alone, equal shares of switches are the better guess.
     pub(super) fn balanced(&self, built: &BuiltWorld, threads: usize, load: &NodeLoad) -> Option<LpPlan> {
         let plan = LpPlan::new(built, threads, Some(load)).ok()?;
         let is_better = 10 * self.busiest(load) > 11 * plan.busiest(load) && plan.lookahead >= self.lookahead;

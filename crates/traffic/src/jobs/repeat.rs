@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RepeatMode {
-    /// None: all are simulated.
+    /// No round or iteration is replayed.
     #[default]
     Off,
     /// Those that follow two of equal length, within 1 %: an approximation, in which some are simulated again and

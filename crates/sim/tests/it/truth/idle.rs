@@ -136,6 +136,27 @@ fn one_message(topology: &str, from: &str, to: &str, bytes: u64, transport: &str
     )
 }
 
+/// The pool has one connection, which is free again long before the next message, so that none has a handshake; a large
+/// message is acknowledged after it was delivered.
+#[test]
+fn a_pool_gets_its_connection_back() {
+    let text = |transport: &str| {
+        format!(
+            "version = 1\ntitle = 't'\n[run]\nduration = '5ms'\n[topology]\nkind = 'rack'\nhosts = 2\n\
+             rate = '10Gbps'\ndelay = '1us'\n[transport]\nack_every = 1\n{transport}\n[workload.w]\nkind = 'incast'\n\
+             from = ['h0']\nto = 'h1'\nsize = '100KB'\nevery = '200us'\nrounds = 20\n"
+        )
+    };
+    let times = |transport: &str| -> Vec<_> {
+        let outcome = run(&text(transport));
+        outcome.messages.iter().map(|message| (message.created, message.completed)).collect()
+    };
+    let opened = times("handshake = false\nconnections = 'per-message'");
+    assert_eq!(opened.len(), 20);
+    assert_eq!(times("handshake = true\nconnections = 'per-message'\npool = 1"), opened);
+    assert_ne!(times("handshake = true\nconnections = 'per-message'"), opened);
+}
+
 #[test]
 fn messages_within_the_first_window() {
     for place in places() {
