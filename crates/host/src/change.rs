@@ -90,6 +90,11 @@ pub fn apply_change(
     if !reasons.is_empty() {
         return Err(Error::Unavailable(reasons));
     }
+    if difference.is_empty() {
+        journal.replace(&change.plan, &applied)?;
+        at(ApplyProgress::Journaled);
+        return Ok(Vec::new());
+    }
     journal.begin_change(&change.plan, &applied)?;
     at(ApplyProgress::Journaled);
     let mut left = Vec::new();

@@ -203,18 +203,39 @@ impl PolicyJournal {
     /// # Errors
     /// The errors of [`PolicyJournal::begin`].
     pub(crate) fn begin_change(&self, new: &ApplyPlan, applied: &Applied) -> Result<(), Error> {
+        let text = self.text_of(new, applied)?;
+        self.writing(|folder| {
+            folder.write(CHANGE_PROGRESS, b"")?;
+            folder.write(UNFINISHED, text.as_bytes())?;
+            folder.rename(UNFINISHED, CHANGE)
+        })
+    }
+
+    /// Puts the plan of a policy that has the same steps, `new`, in the place of the applied plan `applied`, whose
+    /// policy is kept for [`PolicyJournal::earlier`]. The change is never pending: there is nothing to revert.
+    ///
+    /// # Errors
+    /// The errors of [`PolicyJournal::begin`].
+    pub(crate) fn replace(&self, new: &ApplyPlan, applied: &Applied) -> Result<(), Error> {
+        let text = self.text_of(new, applied)?;
+        let policy = serde_json::to_string_pretty(&applied.plan.policy).expect("a policy is plain data");
+        self.writing(|folder| {
+            folder.write(UNFINISHED, policy.as_bytes())?;
+            folder.rename(UNFINISHED, EARLIER)?;
+            folder.write(UNFINISHED, text.as_bytes())?;
+            folder.rename(UNFINISHED, PLAN)
+        })
+    }
+
+    /// Returns the text of the plan `new`, which takes the place of `applied`, with its location.
+    fn text_of(&self, new: &ApplyPlan, applied: &Applied) -> Result<String, Error> {
         let wrong = |why| Error::Journal { file: "the plan".to_owned(), why };
         let plan = new.clone();
         plan.check(&self.name, &self.folders).map_err(wrong)?;
         let both = [applied.plan.steps.clone(), plan.steps.clone()].concat();
         let here = Here::of(&both, plan.cgroups.as_deref(), &self.folders)?;
         let new = Applied { here, plan, begun: 0, confirmed: false, change: None };
-        self.writing(|folder| {
-            folder.write(CHANGE_PROGRESS, b"")?;
-            let text = serde_json::to_string_pretty(&new).expect("a plan is plain data");
-            folder.write(UNFINISHED, text.as_bytes())?;
-            folder.rename(UNFINISHED, CHANGE)
-        })
+        Ok(serde_json::to_string_pretty(&new).expect("a plan is plain data"))
     }
 
     /// Makes the change final: its plan takes the place of the applied one, whose policy is kept for

@@ -95,6 +95,24 @@ fn a_change_that_is_not_confirmed_is_reverted_and_one_that_is_stays() {
     assert!(!world.rollback().unwrap().to_earlier);
 }
 
+/// A process that ended between two writes of the journal left a change without a part pending, and the next rollback
+/// reverted that instead of the policy.
+#[test]
+fn an_apply_that_changes_nothing_is_never_pending() {
+    let Some(world) = World::enter("change::an_apply_that_changes_nothing_is_never_pending") else { return };
+    let before = snapshot(&world);
+    world.apply(&everything());
+    let mut looks = 0;
+    let mut look = |_| {
+        looks += 1;
+        assert!(world.status().complete && world.status().confirmed);
+    };
+    change_until(&world.change(&everything()), false, &mut look).unwrap();
+    assert_eq!(looks, 1);
+    assert!(!world.rollback().unwrap().to_earlier);
+    assert_as_before(&world, &before, "after the rollback");
+}
+
 #[test]
 fn a_part_that_fails_brings_the_earlier_version_back() {
     let Some(world) = World::enter("change::a_part_that_fails_brings_the_earlier_version_back") else {
