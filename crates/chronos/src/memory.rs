@@ -88,8 +88,8 @@ pub(crate) struct ThreadMemory {
     pub(crate) stuck_since: Option<Duration>,
     /// True if nothing helped: waiting connections resume although memory is scarce.
     is_granted: bool,
-    /// True if much less was held at the last look than before.
-    had_shrunk: bool,
+    /// How often the allocator is still asked to return memory, since much less is held than before.
+    returns_left: u8,
 }
 
 /// A sum over the threads, in the view of one of them.
@@ -154,7 +154,7 @@ impl ThreadMemory {
             next_look: Duration::ZERO,
             stuck_since: None,
             is_granted: false,
-            had_shrunk: false,
+            returns_left: 0,
         }
     }
 
@@ -371,8 +371,9 @@ impl ThreadMemory {
         self.shared.wake_all();
     }
 
-    /// Reports whether much less is held than when this was last true, or was at the last call: the allocator's free
-    /// memory may return to the system. A thread frees some buffers only after it has taken them off the count.
+    /// Reports whether much less is held than when this was last true, or was at one of the last calls: the allocator's
+    /// free memory may return to the system. A thread frees some buffers only after it has taken them off the count,
+    /// and on a busy machine it may get no processor for seconds in between.
     pub(crate) fn has_shrunk(&mut self) -> bool {
         self.turn();
         let peak = &self.shared.memory.peak;
@@ -380,8 +381,11 @@ impl ThreadMemory {
         let has_shrunk = now < most / 2 && most - now > self.first / 2;
         if has_shrunk {
             peak.store(now, Ordering::Relaxed);
+            self.returns_left = RETURNS;
+        } else {
+            self.returns_left = self.returns_left.saturating_sub(1);
         }
-        std::mem::replace(&mut self.had_shrunk, has_shrunk) || has_shrunk
+        self.returns_left > 0
     }
 }
 
@@ -466,6 +470,9 @@ impl Holding {
     }
 }
 
+/// How often, once a second, the allocator is asked to return its free memory after much less is held.
+const RETURNS: u8 = 10;
+
 /// Has the allocator return its free memory to the system. An allocator without such a call does so by itself, or not
 /// at all.
 pub(crate) fn give_back() {
@@ -547,13 +554,14 @@ mod tests {
     }
 
     #[test]
-    fn memory_returns_to_the_system_once_more_after_it_has_shrunk() {
+    fn memory_returns_to_the_system_for_a_while_after_it_has_shrunk() {
         let mut memory = threads(1).pop().unwrap();
         let mut holding = Holding::default();
         memory.recount(&mut holding, 20 << 20, 0);
         assert!(!memory.has_shrunk());
         memory.recount(&mut holding, 1 << 20, 0);
-        assert_eq!([(); 3].map(|()| memory.has_shrunk()), [true, true, false]);
+        let asked = (0..30).take_while(|_| memory.has_shrunk()).count();
+        assert_eq!(asked, usize::from(RETURNS));
     }
 
     #[test]
